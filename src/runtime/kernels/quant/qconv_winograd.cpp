@@ -1,7 +1,7 @@
 // Winograd's minimal filtering F(4x4, 3x3) of bytes, exact: with the points 0, 1, -1, 2, -2 and
 // infinity all transforms are of integers once each point's row of the weights is scaled.
 //
-//   inputs   less their zero point: 10 times 10 times 255 at most, 16 bits
+//   inputs   10 times 10 times 255 at most, also less their zero point: 16 bits
 //   weights  rows 6 0 0 | -2 -2 -2 | -2 2 -2 | 1 2 4 | 1 -2 4 | 0 0 12: 144 times 128 at most
 //   results  24 24 = 64 * 9 times the sum for the first pixel of a tile, 8 or 4 times 4 * 9 for
 //   others
@@ -73,15 +73,16 @@ HWY_INLINE void results4(V32 m0, V32 m1, V32 m2, V32 m3, V32 m4, V32 m5, V32 (&y
   y[3] = hn::Add(hn::Add(near_odd, m5), hn::ShiftLeft<2>(far_odd));
 }
 
+/// `origin`: what the zero point becomes in the one matrix whose sums see all pixels alike.
 template <typename T>
-HWY_INLINE void input_channels(const uint8_t* const* pixels, int64_t c, int64_t left, V16 zero,
+HWY_INLINE void input_channels(const uint8_t* const* pixels, int64_t c, int64_t left, V16 origin,
                                int16_t* v, int64_t step) {
   const I16 d;
   const hn::Rebind<T, I16> bytes;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   HWY_ALIGN int16_t half[36 * HWY_LANES(int16_t)];
   const auto load = [&](const uint8_t* p) HWY_ATTR {
-    return hn::Sub(hn::PromoteTo(d, load_n(bytes, reinterpret_cast<const T*>(p + c), left)), zero);
+    return hn::PromoteTo(d, load_n(bytes, reinterpret_cast<const T*>(p + c), left));
   };
   for (int i = 0; i < 6; ++i) {
     const uint8_t* const* row = pixels + i * 6;
@@ -94,6 +95,7 @@ HWY_INLINE void input_channels(const uint8_t* const* pixels, int64_t c, int64_t 
     const auto at = [&](int i) HWY_ATTR { return hn::Load(d, half + (i * 6 + j) * lanes); };
     V16 y[6];
     inputs6(at(0), at(1), at(2), at(3), at(4), at(5), y);
+    if (j == 1) y[1] = hn::Sub(y[1], origin);
 #pragma GCC unroll 6
     for (int i = 0; i < 6; ++i) hn::StoreU(y[i], d, v + (i * 6 + j) * step);
   }
@@ -103,7 +105,8 @@ HWY_INLINE void input_channels(const uint8_t* const* pixels, int64_t c, int64_t 
 void input_tile(const uint8_t* const* pixels, int64_t channels, bool x_signed, int32_t zero,
                 int16_t* v, int64_t step) {
   const I16 d;
-  const V16 origin = hn::Set(d, static_cast<int16_t>(zero));
+  // Of the other points the weights of six pixels in a line sum to 0, of this one to -6.
+  const V16 origin = hn::Set(d, static_cast<int16_t>(36 * zero));
   for (int64_t c = 0; c < channels; c += panel()) {
     if (x_signed)
       input_channels<int8_t>(pixels, c, channels - c, origin, v + c, step);
@@ -140,8 +143,8 @@ void weight_panel(const std::byte* packed, int64_t pairs, int16_t* u, int64_t st
   }
 }
 
-/// m[matrix * step] of a panel's columns to the sums of 4 x 4 pixels, [pixel][column].
-void output_tile(const int32_t* m, int64_t step, int32_t* sums) {
+/// m[matrix * step] of a panel's columns to the sums of 4 x 4 pixels, [row * line][pixel][column].
+void output_tile(const int32_t* m, int64_t step, int32_t* sums, int64_t line) {
   const I32 d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   HWY_ALIGN int32_t half[24 * HWY_LANES(int32_t)];
@@ -158,7 +161,7 @@ void output_tile(const int32_t* m, int64_t step, int32_t* sums) {
       const auto at = [&](int j) HWY_ATTR { return hn::Load(d, half + (i * 6 + j) * lanes); };
       V32 y[4];
       results4(at(0), at(1), at(2), at(3), at(4), at(5), y);
-      int32_t* to = sums + i * 4 * panel() + c;
+      int32_t* to = sums + i * line + c;
 #pragma GCC unroll 4
       for (int j = 0; j < 4; ++j) {
         const V32 scaled = hn::Mul(y[j], ninth);
@@ -178,7 +181,7 @@ namespace tombolo {
 namespace {
 
 constexpr int64_t kPoints = 36;
-constexpr int64_t kFewTiles = 32, kSomeTiles = 64;  ///< of a block of products
+constexpr int64_t kFewTiles = 32, kSomeTiles = 64;  ///< of a block of products, at most
 constexpr int64_t kNumbers = 4096;  ///< channels times columns of transformed weights at a time
 /// Numbers between matrices, which otherwise lie powers of two apart, in one set of the first
 /// cache.
@@ -227,7 +230,11 @@ void transform_inputs(const QConvPlan& plan, const uint8_t* x, int32_t zero, con
   const uint8_t* pixels[kPoints];
   for (int64_t t = begin; t < end; ++t) {
     const int64_t top = t / across * 4 - g.pad[1], left = t % across * 4 - g.pad[2];
-    for (int64_t i = 0; i < 6; ++i)
+    const bool within = top >= 0 && top + 6 <= g.in[1] && left >= 0 && left + 6 <= g.in[2];
+    for (int64_t i = 0; within && i < 6; ++i)
+      for (int64_t j = 0; j < 6; ++j)
+        pixels[i * 6 + j] = x + ((top + i) * g.in[2] + left + j) * channels;
+    for (int64_t i = 0; !within && i < 6; ++i)
       for (int64_t j = 0; j < 6; ++j) {
         const int64_t y = top + i, c = left + j;
         const bool inside = y >= 0 && y < g.in[1] && c >= 0 && c < g.in[2];
@@ -242,18 +249,21 @@ void multiply(const Work& w, int64_t column_panel, int64_t begin, int64_t end) {
   const ConvGeometry& g = w.g;
   const QTiles& tiles = q_pair_tiles();
   using Weights = void(const std::byte*, int64_t, int16_t*, int64_t);
-  using Results = void(const int32_t*, int64_t, int32_t*);
+  using Results = void(const int32_t*, int64_t, int32_t*, int64_t);
   Weights* const weights = TOMBOLO_TARGET(Weights, weight_panel).get();
   Results* const results = TOMBOLO_TARGET(Results, output_tile).get();
   const int64_t width = panel_width(), depth = filled(g.in_channels), across = tiles_across(g);
   const int64_t some = std::min(depth, kNumbers / width);  // channels at a time
-  const int64_t block = depth > some ? kSomeTiles : kFewTiles;
+  const int64_t most = depth > some ? kSomeTiles : kFewTiles;
+  const int64_t block = most / tiles.max_rows * tiles.max_rows;  // no products of fewer rows
   const std::byte* from = w.packed + column_panel * panel_bytes(g);
   const int64_t u_step = some * width + kGap, matrix = matrix_step(g);
   auto* u = reinterpret_cast<int16_t*>(thread_floats(1, static_cast<size_t>(kPoints * u_step / 2)));
   auto* m = reinterpret_cast<int32_t*>(thread_floats(
       2, static_cast<size_t>(kPoints * (std::min(block, end - begin) * width + kGap))));
-  alignas(64) int32_t sums[16 * kMaxQPanel];
+  constexpr int64_t kSide = 4;  // tiles side by side whose sums are finished at once
+  alignas(64) int32_t sums[kSide * 16 * kMaxQPanel];
+  const int64_t line = kSide * 4 * width;
   for (int64_t first = begin; first < end; first += block) {
     const int64_t count = std::min(block, end - first), m_step = count * width + kGap;
     for (int64_t c = 0; c < depth; c += some) {
@@ -276,12 +286,14 @@ void multiply(const Work& w, int64_t column_panel, int64_t begin, int64_t end) {
       }
     }
     const int64_t column = column_panel * width, columns = std::min(width, g.out_channels - column);
-    for (int64_t t = 0; t < count; ++t) {
-      results(m + t * width, m_step, sums);
-      const int64_t y = (first + t) / across * 4, x = (first + t) % across * 4;
+    for (int64_t t = 0, side = 0; t < count; t += side) {
+      const int64_t y = (first + t) / across * 4, x = (first + t) % across;
+      side = std::min({kSide, count - t, across - x});
+      for (int64_t i = 0; i < side; ++i)
+        results(m + (t + i) * width, m_step, sums + i * 4 * width, line);
       for (int64_t i = 0; i < std::min<int64_t>(4, g.out[1] - y); ++i)
-        q_finish(w.finish, sums + i * 4 * width, width, (y + i) * g.out[2] + x,
-                 std::min<int64_t>(4, g.out[2] - x), column, columns);
+        q_finish(w.finish, sums + i * line, width, (y + i) * g.out[2] + 4 * x,
+                 std::min<int64_t>(4 * side, g.out[2] - 4 * x), column, columns);
     }
   }
 }
