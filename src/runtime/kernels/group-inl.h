@@ -1,5 +1,5 @@
 // Several vectors that take every step together. Each step of a long polynomial waits for the one
-// before; with AVX2 the processor does not look far enough ahead to find the next vector's by
+// before, and the processor does not look far enough ahead to find many of the next vectors' by
 // itself. Included once for each target.
 #if defined(TOMBOLO_GROUP_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef TOMBOLO_GROUP_INL_H
@@ -18,7 +18,7 @@ namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 /// Vectors of a group, 1 where groups do not pay.
-inline constexpr int kGroup = HWY_TARGET == HWY_AVX2 ? 4 : 1;
+inline constexpr int kGroup = HWY_TARGET == HWY_AVX2 ? 4 : HWY_TARGET == HWY_AVX3 ? 2 : 1;
 
 /// Vectors, or masks, of a group.
 template <class V>
@@ -41,6 +41,18 @@ template <class V>
 HWY_INLINE V part_of(const Group<V>& x, int i) {
   return x.v[i];
 }
+
+#if HWY_TARGET == HWY_AVX3
+/// x * 2^n for whole n.
+HWY_INLINE hn::Vec512<float> times_power_of_2(hn::Vec512<float> x, hn::Vec512<float> n) {
+  return hn::Vec512<float>{_mm512_scalef_ps(x.raw, n.raw)};
+}
+/// Of 32 numbers those whose places are the lowest bits of `at`.
+HWY_INLINE hn::Vec512<float> look_up(hn::Vec512<float> low, hn::Vec512<float> high,
+                                     hn::Vec512<float> at) {
+  return hn::Vec512<float>{_mm512_permutex2var_ps(low.raw, _mm512_castps_si512(at.raw), high.raw)};
+}
+#endif
 
 /// Operations of Highway on vectors and on groups.
 namespace gn {
@@ -76,6 +88,11 @@ TOMBOLO_GROUPED(IfThenZeroElse, hn::IfThenZeroElse)
 TOMBOLO_GROUPED(CopySign, hn::CopySign)
 TOMBOLO_GROUPED(BitCast, hn::BitCast)
 TOMBOLO_GROUPED(NearestInt, hn::NearestInt)
+TOMBOLO_GROUPED(ApproximateReciprocal, hn::ApproximateReciprocal)
+#if HWY_TARGET == HWY_AVX3
+TOMBOLO_GROUPED(TimesPowerOf2, times_power_of_2)
+TOMBOLO_GROUPED(LookUp, look_up)
+#endif
 TOMBOLO_GROUPED(ShiftLeft, hn::ShiftLeft<kBits>, int kBits, )
 TOMBOLO_GROUPED(ShiftRight, hn::ShiftRight<kBits>, int kBits, )
 #undef TOMBOLO_GROUPED

@@ -26,7 +26,7 @@ HWY_INLINE V v_times_power_of_2(D d, V x, V n, V shifted) {
 #if HWY_TARGET == HWY_AVX3
   if constexpr (hn::MaxLanes(D()) == 16) {
     (void)d, (void)shifted;
-    return V{_mm512_scalef_ps(x.raw, n.raw)};
+    return gn::TimesPowerOf2(x, n);
   } else
 #endif
   {
@@ -173,7 +173,7 @@ HWY_INLINE V v_reciprocal(D d, V x) {
 #if HWY_TARGET == HWY_AVX3
   // 14 bits, and one step of Newton's: a division of 16 lanes costs more than all else here.
   if constexpr (hn::MaxLanes(D()) == 16) {
-    const V guess = hn::ApproximateReciprocal(x);
+    const V guess = gn::ApproximateReciprocal(x);
     return gn::MulAdd(guess, gn::NegMulAdd(x, guess, hn::Set(d, 1.0f)), guess);
   }
 #endif
@@ -218,7 +218,7 @@ HWY_INLINE V v_over_one_plus_exp_negated(D d, V x, V by) {
     const V least = hn::Set(d, kExpNormal), most = hn::Set(d, -kExpNormal), one = hn::Set(d, 1.0f);
     V n, shifted;
     const V p = v_exp_negated_reduced(d, V(gn::Max(least, gn::Min(most, by))), n, shifted);
-    const V y = gn::Mul(x, v_reciprocal(d, gn::Add(one, V{_mm512_scalef_ps(p.raw, n.raw)})));
+    const V y = gn::Mul(x, v_reciprocal(d, gn::Add(one, V(gn::TimesPowerOf2(p, n)))));
     return gn::IfThenZeroElse(gn::Lt(by, least), y);
   }
 #endif

@@ -9,19 +9,101 @@
 
 #include "runtime/kernels/conv/activation.h"
 #include "runtime/kernels/dispatch.h"
+#include "runtime/kernels/elementwise/pieces.h"
 #include "runtime/kernels/elementwise/unary-inl.h"
 #include "runtime/kernels/elementwise/unary.h"
 #include "runtime/kernels/math-inl.h"
+
+namespace tombolo {
+const Pieces& normal_tail_pieces();
+const Pieces& erf_pieces();
+}  // namespace tombolo
 
 HWY_BEFORE_NAMESPACE();
 namespace tombolo {
 namespace HWY_NAMESPACE {
 
+#if HWY_TARGET == HWY_AVX3
+/// Pieces in registers.
+class VPieces {
+ public:
+  HWY_INLINE explicit VPieces(const Pieces& p)
+      : most_(hn::Set(F(), p.most)),
+        width_(hn::Set(F(), p.width)),
+        scale_(hn::Set(F(), 1 / p.width)) {
+#pragma GCC unroll 8
+    for (int k = 0; k <= Pieces::kDegree; ++k) {
+      low_[k] = hn::Load(F(), p.coefficients[k]);
+      high_[k] = hn::Load(F(), p.coefficients[k] + 16);
+    }
+  }
+
+  /// |x|, or the last number there are pieces for.
+  template <class X>
+  HWY_INLINE X inside(X x) const {
+    return gn::Min(most_, gn::Abs(x));  // NaN stays
+  }
+  template <class X>
+  HWY_INLINE X operator()(X t) const {
+    const V magic = hn::Set(F(), kExpMagic);
+    const X at = gn::MulAdd(t, scale_, magic);
+    const X r = gn::NegMulAdd(gn::Sub(at, magic), width_, t);
+    X y = gn::LookUp(low_[Pieces::kDegree], high_[Pieces::kDegree], at);
+#pragma GCC unroll 8
+    for (int k = Pieces::kDegree - 1; k >= 0; --k)
+      y = gn::MulAdd(y, r, gn::LookUp(low_[k], high_[k], at));
+    return y;
+  }
+
+ private:
+  V low_[Pieces::kDegree + 1], high_[Pieces::kDegree + 1];
+  V most_, width_, scale_;
+};
+
+/// As v_gelu: x less |x| q where x is positive, with q = (1 - erf(|x| / sqrt 2)) / 2. Where x is
+/// negative that is no difference.
+HWY_INLINE auto gelu_of() {
+  const Pieces& p = normal_tail_pieces();
+  return [ pieces = VPieces(p), least = -p.most ](auto x) HWY_ATTR __attribute__((always_inline)) {
+    const F d;
+    using X = decltype(x);
+    const X t = pieces.inside(x);
+    const X y = gn::NegMulAdd(t, pieces(t), gn::Max(hn::Zero(d), x));
+    if (HWY_LIKELY(!any_below(d, x, least))) return y;
+    return X(gn::IfThenElse(gn::Lt(x, X(hn::Set(d, least))), v_gelu(d, x), y));
+  };
+}
+
+/// As v_erf.
+HWY_INLINE auto erf_of() {
+  return [pieces = VPieces(erf_pieces())](auto x) HWY_ATTR __attribute__((always_inline)) {
+    using X = decltype(x);
+    return X(gn::CopySign(pieces(pieces.inside(x)), x));
+  };
+}
+#else
+HWY_INLINE auto gelu_of() {
+  return [](auto x) HWY_ATTR __attribute__((always_inline)) { return v_gelu(F(), x); };
+}
+HWY_INLINE auto erf_of() {
+  return [](auto x) HWY_ATTR __attribute__((always_inline)) { return v_erf(F(), x); };
+}
+#endif
+
+void row_erf(const float* in, float* out, int64_t n, float, float) {
+  map_row(in, out, n, erf_of());
+}
+void row_gelu(const float* in, float* out, int64_t n, float, float) {
+  map_row(in, out, n, gelu_of());
+}
+void tile_gelu(float* rows, int64_t step, int64_t count, int64_t n, float, float) {
+  const auto gelu = gelu_of();
+  for (; count > 0; --count, rows += step) map_row(rows, rows, n, gelu);
+}
+
 TOMBOLO_GROUP_UNARY(row_exp, v_exp(d, x))
 TOMBOLO_GROUP_ACTIVATION(sigmoid, v_sigmoid(d, x))
 TOMBOLO_GROUP_ACTIVATION(tanh, v_tanh(d, x))
-TOMBOLO_GROUP_UNARY(row_erf, v_erf(d, x))
-TOMBOLO_GROUP_ACTIVATION(gelu, v_gelu(d, x))
 TOMBOLO_GROUP_ACTIVATION(gelu_tanh, v_gelu_tanh(d, x))
 TOMBOLO_GROUP_ACTIVATION(swish, v_swish(d, x, decltype(x)(a)))
 TOMBOLO_ACTIVATION(softplus, v_softplus(d, x))
@@ -41,6 +123,18 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace tombolo {
+
+/// (1 - erf(t / sqrt 2)) / 2
+const Pieces& normal_tail_pieces() {
+  static const Pieces pieces =
+      pieces_of([](double t) { return std::erfc(t * std::sqrt(0.5)) / 2; }, 6.0f);
+  return pieces;
+}
+
+const Pieces& erf_pieces() {
+  static const Pieces pieces = pieces_of([](double t) { return std::erf(t); }, 4.0f);
+  return pieces;
+}
 
 UnaryFn* exp_fn(Unary op) {
   switch (op) {
