@@ -85,6 +85,24 @@ TEST_F(Gemm, GivesTheSameBitsOnAnyNumberOfThreads) {
   }
 }
 
+// Rows 4 KiB apart go by lower tiles: each of C's numbers is the same sum for all that.
+TEST_F(Gemm, GivesTheSameBitsWhereRowsCollide) {
+  for (const int threads : {1, 2})
+    for (const int64_t m : {13, 20, 131}) {
+      set_thread_count(threads);
+      Matrices x(m, 100, 2048);
+      x.fill([&] { return normal_(engine_); });
+      x.multiply();
+      Matrices apart(m, 100, 2048);
+      std::vector<float> a(static_cast<size_t>(m * 2064));
+      for (int64_t i = 0; i < m; ++i) std::copy_n(&x.a[i * 2048], 2048, &a[i * 2064]);
+      std::vector<float> packed(static_cast<size_t>(packed_b_floats(2048, 100)));
+      pack_b(x.b.data(), 100, 1, 2048, 100, 1, packed.data());
+      gemm(m, 100, 2048, a.data(), 2064, packed.data(), apart.c.data(), 100, {});
+      EXPECT_EQ(x.c, apart.c) << m << " rows on " << threads;
+    }
+}
+
 TEST_F(Gemm, GivesTheSameBitsBackwards) {
   for (const int threads : {1, 2})
     for (const int64_t m : {1, 2, 4, 6, 7, 20, 300})

@@ -77,7 +77,25 @@ struct Product {
   }
 };
 
+/// Rows of A, which fall into one set of the first cache, that it holds beside lines of B.
+int64_t held_rows() {
+  static const int64_t rows = [] {
+#if defined(_SC_LEVEL1_DCACHE_ASSOC)
+    const int64_t ways = sysconf(_SC_LEVEL1_DCACHE_ASSOC);
+    if (ways > 2) return ways - 2;
+#endif
+    return int64_t{0};
+  }();
+  return rows;
+}
+
+/// Whether tiles of rows where they lie would push each other's out of the first cache.
 bool collides(const Product& p) { return !p.turned && p.k > 0 && rows_collide(p.lda); }
+/// Where tiles of a few rows less do not, A is not copied.
+bool copies(const GemmTiles& tiles, const Product& p) {
+  constexpr int64_t kEnough = 10;
+  return collides(p) && held_rows() < std::min<int64_t>(kEnough, tiles.max_rows);
+}
 
 /// Rows of B that are summed over at a time: as many as leave what is used of A, `rows` rows, in
 /// the second cache, in even parts. Each part reads and writes C once.
@@ -198,13 +216,15 @@ void block(const Product& p, const GemmTiles& tiles, int64_t row, int64_t rows, 
   if (goes_by_rows(p, tiles, rows, to - from)) return block_by_rows(p, tiles, row, rows, from, to);
   const int64_t width = tiles.panel();
   const int tile_rows = tiles.tile_rows(rows);
-  const int64_t turns = tiles_of(tiles, rows);
   const int64_t depth = depth_of(rows, p.k), whole = p.n / width;  // whole: panels
   const bool pack = p.packed == nullptr &&
                     (p.turned ? to - from > kTurnedPanels : packs(tiles, rows, to - from, p.k));
   const bool side_by_side = p.turned || pack || p.packed != nullptr;  ///< rows of A
   const bool copy =
-      p.packed == nullptr && !pack && rows > tile_rows && collides(p) && to - from > 2;
+      p.packed == nullptr && !pack && rows > tile_rows && copies(tiles, p) && to - from > 2;
+  const bool fewer = rows > tile_rows && !side_by_side && !copy && collides(p);
+  const int64_t held = std::min<int64_t>(held_rows(), tiles.max_rows);
+  const int64_t turns = fewer && held > 0 ? (rows + held - 1) / held : tiles_of(tiles, rows);
   const auto& wide = tiles.wide[static_cast<int>(p.format)];
   const auto& widening = tiles.widening[static_cast<int>(p.format)];
   const bool widens = p.format != PanelFormat::kFloat32 && rows > kMaxWideRows;
@@ -546,7 +566,7 @@ void run(const Product& p) {
   const int64_t rows = (p.m + blocks - 1) / blocks;
   if (p.packed == nullptr && packs(tiles, rows, panels, p.k) && p.m * p.k <= kMostSpread)
     return run(pack_rows(p, tiles, rows));
-  if (threads > 1 && p.packed == nullptr && collides(p) && p.m >= 64 && panels > 2 &&
+  if (threads > 1 && p.packed == nullptr && copies(tiles, p) && p.m >= 64 && panels > 2 &&
       p.m * p.k <= kMostSpread)
     return run(spread_rows(p));
   // Panels a task: enough work to be worth a turn (few rows wait for B, not for sums), few enough
@@ -564,7 +584,8 @@ void run(const Product& p) {
   if (rows > tiles.max_rows) group = std::max(group, std::min<int64_t>(8, panels / most_groups));
   if (rows >= 64) {
     const int64_t stays = std::max<int64_t>(1, kBlockBytes / (rows * tiles.panel() * 4));
-    const int64_t tasks = threads == 1 ? 1 : (p.packed == nullptr && collides(p) ? 2 : 8) * threads;
+    const int64_t tasks =
+        threads == 1 ? 1 : (p.packed == nullptr && copies(tiles, p) ? 2 : 8) * threads;
     group = std::max(group, std::min(stays, panels * blocks / tasks));
   }
   // Tasks begin where few rows take panels several at a time, unless threads would not come out
