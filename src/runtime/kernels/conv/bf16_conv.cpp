@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "runtime/kernels/conv/block.h"
 #include "runtime/kernels/elementwise/convert.h"
@@ -19,6 +20,20 @@ bool whole_rows(const ConvGeometry& s, bool plain) {
   return plain || (s.stride[2] == 1 && (s.dilation[2] == 1 || s.kernel[2] == 1));
 }
 
+/// Whether each column of the kernel has a phase of its own, so that no pixels lie between rows of
+/// results: where what those cost is more than to round some pixels again.
+bool shifts_columns(const Bf16Conv& plan) {
+  const ConvGeometry& s = plan.shape;
+  if (plan.plain || whole_rows(s, false) || bf16_use_amx(s.out_plane())) return false;
+  const int64_t between = (s.extent(2) - 1) / s.stride[2];
+  const int64_t saved = (s.out[1] - 1) * between * s.depth() * s.out_channels;
+  const int64_t columns = std::min(s.stride[2], s.kernel[2]) * (s.out[2] + between);
+  const int64_t more = std::min(s.stride[1], s.kernel[1]) * (s.out[1] + between) *
+                       (s.kernel[2] * s.out[2] - columns);
+  constexpr int64_t kNumber = 16;  // products that take as long as to round one
+  return saved > more * s.in_channels * kNumber;
+}
+
 /// The taps, and the phases of the image that they need.
 void plan_taps(Bf16Conv& plan) {
   const ConvGeometry& s = plan.shape;
@@ -32,7 +47,8 @@ void plan_taps(Bf16Conv& plan) {
     return;
   }
   plan.rows = s.out[1] + (s.extent(1) - 1) / s.stride[1];
-  plan.columns = s.out[2] + (s.extent(2) - 1) / s.stride[2];
+  const bool shifts = shifts_columns(plan);
+  plan.columns = s.out[2] + (shifts ? 0 : (s.extent(2) - 1) / s.stride[2]);
   // The padding before a row is that behind the one above it, too.
   if (s.stride[2] == 1)
     plan.shared = std::clamp<int64_t>(std::min(plan.columns - s.pad[2] - s.in[2], s.extent(2) - 1),
@@ -43,14 +59,14 @@ void plan_taps(Bf16Conv& plan) {
   for (int64_t i = 0; i < s.kernel[1]; ++i)
     for (int64_t j = 0; j < (whole_rows(s, false) ? 1 : s.kernel[2]); ++j) {
       const int64_t y = i * s.dilation[1], x = j * s.dilation[2];
-      const int64_t row = y % s.stride[1], column = x % s.stride[2];
+      const int64_t row = y % s.stride[1], column = shifts ? x : x % s.stride[2];
       auto& phases = plan.phases;
       auto found = std::find_if(phases.begin(), phases.end(), [&](const Bf16Conv::Phase& p) {
         return p.row == row && p.column == column;
       });
       if (found == phases.end()) found = phases.insert(found, {row, column});
       plan.product.offsets.push_back(((found - phases.begin()) * plan.rows * plan.columns +
-                                      y / s.stride[1] * plan.columns + x / s.stride[2]) *
+                                      y / s.stride[1] * plan.columns + (x - column) / s.stride[2]) *
                                      pixel);
     }
 }
@@ -346,7 +362,16 @@ void run_bf16_conv(const Bf16Conv& plan, const float* x, const std::byte* packed
   for (int64_t n = 0; n < s.batch; ++n) {
     const Bf16Blocks result{y + n * out, plane, epilogue,
                             epilogue.residual != nullptr ? epilogue.residual + n * out : nullptr};
-    const Bf16Finish finish{&Bf16Blocks::finish, &result};
+    const Activation& activation = epilogue.activation;
+    const bool clamp = activation.kind == Activation::Kind::kClamp;
+    constexpr float kInfinity = std::numeric_limits<float>::infinity();
+    const Bf16Ends ends{epilogue.bias,
+                        result.residual,
+                        result.y,
+                        plane,
+                        clamp ? activation.alpha : -kInfinity,
+                        clamp ? activation.beta : kInfinity};
+    const Bf16Finish finish{&Bf16Blocks::finish, &result, activation.tiled() ? &ends : nullptr};
     if (plan.pointwise) {
       const Bf16Pixels pixels{.x = x + n * in,
                               .plane = s.in_plane() * kBlock,

@@ -58,7 +58,9 @@ void dot_rows(const QProduct& p, const std::byte* a, size_t held, size_t first, 
   const int64_t shared = pairs * 4 * kBf16Panel / static_cast<int64_t>(last - first);
   dot.summed = scales.summed;
   dot.next_step = next != nullptr ? (shared + pairs - 1) / pairs : 0;
-  const auto product = has_f16_products() ? &f16_dot : &bf16_dot;
+  const bool f16 = has_f16_products();
+  const auto product = f16 ? &f16_dot : &bf16_dot;
+  const int64_t columns = std::min(kBf16Panel, p.n - column);
   for (size_t i = first; i < last; ++i) {
     const QTileRows& rows = p.tiles[i];
     dot.a = a + rows.offset - p.tiles[held].offset;
@@ -66,6 +68,12 @@ void dot_rows(const QProduct& p, const std::byte* a, size_t held, size_t first, 
     // With one tile B itself is what comes from afar.
     if (next != nullptr && last - first > 1)
       dot.next = next + static_cast<int64_t>(i - first) * shared;
+    const QRun& run = p.runs[static_cast<size_t>(rows.first_run)];
+    if (finish.ends != nullptr && !f16 && rows.last_run == rows.first_run + 1 && run.from == 0 &&
+        run.count == rows.count) {
+      bf16_dot_ends(dot, rows.count, *finish.ends, run.to, column, columns);
+      continue;
+    }
     product(dot, rows.count);
     finish_rows(p, finish, rows, sums, column);
   }
