@@ -301,21 +301,21 @@ void multiply(const Work& w, int64_t column_panel, int64_t begin, int64_t end) {
 /// Whether it takes less time than the 27 units of products that a pixel takes of bytes, for each
 /// input times output.
 bool pays(const ConvGeometry& g) {
-  // Of a unit of work of a tile, of what its inputs cost, and the weights, as measured: with VNNI
-  // the product of bytes takes half as long and the transforms no less. Intel's processors add no
-  // faster than they multiply bytes, others (Zen 5) twice as fast: what the transforms cost there
-  // is twice as much beside products.
+  // Of a unit of work of a tile, of what its inputs and its outputs cost, and the weights, as
+  // measured: with VNNI the product of bytes takes half as long and the transforms no less. Intel's
+  // processors add no faster than they multiply bytes, others (Zen 5) twice as fast: what the
+  // transforms cost there is twice as much beside products.
   struct Costs {
-    double unit, inputs, weights;
+    double unit, inputs, outputs, weights;
   };
-  const Costs costs = !has_vnni() && !has_avx_vnni() ? Costs{3, 360, 80}
-                      : cpu_features().intel         ? Costs{12, 360, 80}
-                                                     : Costs{7.7, 480, 50};
+  const Costs costs = !has_vnni() && !has_avx_vnni() ? Costs{3, 360, 160, 80}
+                      : cpu_features().intel         ? Costs{12, 360, 160, 80}
+                                                     : Costs{7, 360, 80, 120};
   constexpr int64_t kLeastTiles = 6;  // products of fewer rows wait for their own sums
   const auto inputs = static_cast<double>(g.in_channels),
              outputs = static_cast<double>(g.out_channels);
   const auto depth = static_cast<double>(filled(g.in_channels));
-  const double tile = kPoints + 160 / outputs + costs.inputs / depth;
+  const double tile = kPoints + costs.outputs / outputs + costs.inputs / depth;
   const auto tiles = static_cast<double>(std::max(tiles_of(g), kLeastTiles));
   return costs.unit * (tiles * tile + costs.weights) * depth / inputs <
          static_cast<double>(27 * g.out_plane());
