@@ -114,6 +114,52 @@ TEST_P(Bands, OfThreadsThroughSmallImages) {
   set_thread_count(0);
 }
 
+// Sequences and images of one column: strides, dilations and pads as they come.
+TEST_P(Bands, OfThreadsAlongLines) {
+  std::mt19937 engine(GetParam() == Isa::kSse4 ? 3 : 4);
+  const auto below = [&](int64_t n) { return static_cast<int64_t>(engine()) % n; };
+  int64_t joined = 0;
+  for (int net = 0; net < 10; ++net) {
+    const bool column = net % 2 == 1;  // [N, C, T, 1] and not [N, C, T]
+    const auto sizes = [&](const char* name, int64_t along, int64_t across) {
+      return std::string(name) + " = [" + std::to_string(along) +
+             (column ? ", " + std::to_string(across) : std::string()) + "]";
+    };
+    std::string constants, nodes, from = "x";
+    for (int i = 0; i < 4; ++i) {
+      const std::string n = std::to_string(i), to = i == 3 ? "y" : "a" + n;
+      const int64_t kernel = 1 + below(9), dilation = 1 + below(3), group = below(4) == 0 ? 16 : 64;
+      const int64_t before = below((kernel - 1) * dilation + 1), after = below(kernel);
+      std::vector<int64_t> by_channel = {64, 64 / group, kernel}, of_one = {64, 64, 1};
+      if (column) {
+        by_channel.push_back(1);
+        of_one.push_back(1);
+      }
+      constants += (i == 0 ? "" : ",") + constant("w" + n, by_channel) + "," +
+                   constant("v" + n, of_one) + "," + constant("c" + n, {64});
+      nodes += "d" + n + " = Conv <group = " + std::to_string(group) + ", " +
+               sizes("strides", 1 + below(6) / 5, 1) + ", " + sizes("dilations", dilation, 1) +
+               ", pads = [" + std::to_string(before) + (column ? ", 0, " : ", ") +
+               std::to_string(after) + (column ? ", 0" : "") + "]> (" + from + ", w" + n + ")  e" +
+               n + " = " + (below(2) == 0 ? "Relu" : "HardSwish") + " (d" + n + ")  f" + n +
+               " = Conv (e" + n + ", v" + n + ", c" + n + ")  " + to + " = " +
+               (i == 3 && net % 3 == 0 ? "Add (f3, d3)" : "Relu (f" + n + ")") + "  ";
+      from = to;
+    }
+    std::vector<int64_t> x = {1 + below(2), 64, 150 + below(60)};
+    if (column) x.push_back(1);
+    for (const int threads : {1, 2, 3, 16}) {
+      set_thread_count(threads);
+      const auto kernels = agree(constants, nodes, {x});
+      joined += threads == 2 ? std::count(kernels.begin(), kernels.end(), "block_bands_f32") : 0;
+    }
+  }
+  if (GetParam() >= Isa::kSse4) {
+    EXPECT_GE(joined, 10);
+  }
+  set_thread_count(0);
+}
+
 // Kernels, strides, dilations and pads as they come, of layers that an image of 16 channels passes.
 TEST_P(Bands, OfAnyLayers) {
   std::mt19937 engine(GetParam() == Isa::kSse4 ? 1 : 2);

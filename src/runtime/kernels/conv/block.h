@@ -226,6 +226,10 @@ struct BlockRows {
 void run_block_group_rows(const BlockConvPlan& plan, const float* packed,
                           const ConvEpilogue& epilogue, int64_t block, BlockRows in, const float* x,
                           BlockRows out, float* y);
+/// The same of an image of one row, with its pixels for rows.
+void run_block_group_pixels(const BlockConvPlan& plan, const float* packed,
+                            const ConvEpilogue& epilogue, int64_t block, BlockRows in,
+                            const float* x, BlockRows out, float* y);
 /// All of them.
 void run_block_groups(const BlockConvPlan& plan, const float* x, const float* packed, float* y,
                       const ConvEpilogue& epilogue, float* scratch);

@@ -1,4 +1,5 @@
-// Stages of convolutions and pools, a band of output rows of the last one at a time. Each stage but
+// Stages of convolutions and pools, a band of output rows of the last one at a time: of an image of
+// one row, a line, its pixels are the rows. Each stage but
 // the last has a window of rows in the memory of its thread; those that the next band reads, too,
 // move to the front of it, so that no row is computed twice but where the image is cut for threads.
 
@@ -26,6 +27,7 @@ struct Stage {
   bool bias = false, residual = false;
   bool flat = false;       ///< a direct convolution of one pixel for each pixel, both in blocks
   int64_t row_pieces = 0;  ///< direct, not flat: pieces of a row
+  int axis = 1;            ///< that rows lie along: of a line 2
   int64_t window = 0;      ///< rows that are kept at a time; of the last stage: the band
   size_t window_at = 0;    ///< floats before it
 
@@ -34,15 +36,16 @@ struct Stage {
     const ConvGeometry& s = shape();
     return pools ? s.groups / kBlock : blocks_of(s.groups * s.out_channels);
   }
-  int64_t row_floats() const { return shape().out[2] * kBlock; }
+  int64_t rows() const { return shape().out[axis]; }
+  int64_t row_floats() const { return (axis == 2 ? 1 : shape().out[2]) * kBlock; }
   /// The first row of the input that output row `row` sees, and the one behind the last.
   int64_t first_row(int64_t row) const {
     const ConvGeometry& s = shape();
-    return std::clamp<int64_t>(row * s.stride[1] - s.pad[1], 0, s.in[1]);
+    return std::clamp<int64_t>(row * s.stride[axis] - s.pad[axis], 0, s.in[axis]);
   }
   int64_t end_row(int64_t row) const {
     const ConvGeometry& s = shape();
-    return std::clamp<int64_t>(row * s.stride[1] - s.pad[1] + s.extent(1), 0, s.in[1]);
+    return std::clamp<int64_t>(row * s.stride[axis] - s.pad[axis] + s.extent(axis), 0, s.in[axis]);
   }
 };
 
@@ -82,10 +85,15 @@ bool add_stage(const JoinedNode& node, size_t input, std::vector<Stage>& stages)
   if (state.conv == nullptr ? state.pool == nullptr : !is_stage(*state.conv, stages.empty()))
     return false;
   const ConvGeometry& s = state.conv != nullptr ? state.conv->shape : state.pool->shape;
-  if (s.joined() || s.in[0] != 1 || s.out[0] != 1) return false;
+  if (s.in[0] != 1 || s.out[0] != 1) return false;
+  const bool line = s.in[1] == 1 && s.out[1] == 1 && s.pad[1] == 0 && state.conv != nullptr &&
+                    (state.conv->algorithm == BlockConvPlan::Algorithm::kGroups ||
+                     (!state.conv->plain && is_flat(s)));
+  if (s.joined() && !line) return false;
   if (!stages.empty()) {
     const ConvGeometry& before = stages.back().shape();
-    if (before.out[1] != s.in[1] || before.out[2] != s.in[2]) return false;
+    if (before.out[1] != s.in[1] || before.out[2] != s.in[2] || line != (stages.back().axis == 2))
+      return false;
   }
   Stage& stage = stages.emplace_back();
   stage.input = input;
@@ -93,6 +101,7 @@ bool add_stage(const JoinedNode& node, size_t input, std::vector<Stage>& stages)
   stage.residual = (node.present >> 3 & 1) != 0;
   stage.packed = state.packed;
   stage.activation = state.activation;
+  stage.axis = line ? 2 : 1;
   stage.pools = state.pool != nullptr;
   if (stage.pools) {
     stage.pool = *state.pool;
@@ -112,17 +121,17 @@ size_t plan_windows(std::vector<Stage>& stages, size_t count, int64_t band) {
   for (size_t i = count; i-- > 0;) {
     Stage& stage = stages[i];
     const ConvGeometry& s = stage.shape();
-    stage.window = std::min(rows, s.out[1]);
+    stage.window = std::min(rows, stage.rows());
     stage.window_at = floats;
     if (i + 1 < count)
       floats += static_cast<size_t>(stage.blocks() * stage.row_floats() * stage.window);
-    rows = (stage.window - 1) * s.stride[1] + s.extent(1);
+    rows = (stage.window - 1) * s.stride[stage.axis] + s.extent(stage.axis);
   }
   return floats;
 }
 
 int64_t image_bytes(const Stage& stage) {
-  return stage.blocks() * stage.row_floats() * stage.shape().out[1] * 4;
+  return stage.blocks() * stage.row_floats() * stage.rows() * 4;
 }
 
 /// Of `rows` rows of the last of `count` stages: how many of those that a stage before it makes for
@@ -132,8 +141,9 @@ double overlap(const std::vector<Stage>& stages, size_t count, int64_t rows) {
   auto seen = static_cast<double>(rows), own = seen;
   for (size_t i = count; i-- > 1;) {
     const ConvGeometry& s = stages[i].shape();
-    const auto stride = static_cast<double>(s.stride[1]);
-    seen = (seen - 1) * stride + static_cast<double>(s.extent(1));
+    const int axis = stages[i].axis;
+    const auto stride = static_cast<double>(s.stride[axis]);
+    seen = (seen - 1) * stride + static_cast<double>(s.extent(axis));
     own *= stride;
     most = std::max(most, (seen - own) / own);
   }
@@ -151,8 +161,9 @@ int64_t made_twice(const std::vector<Stage>& stages, size_t count) {
   int64_t all = 0, rows = 0;  // of the stage at hand: those behind its half
   for (size_t i = count; i-- > 1;) {
     const ConvGeometry& s = stages[i].shape();
-    rows = rows * s.stride[1] + std::max<int64_t>(0, s.extent(1) - s.stride[1] + 1) / 2;
-    all += rows * (products(stages[i - 1]) / stages[i - 1].shape().out[1]);
+    const int64_t stride = s.stride[stages[i].axis], extent = s.extent(stages[i].axis);
+    rows = rows * stride + std::max<int64_t>(0, extent - stride + 1) / 2;
+    all += rows * (products(stages[i - 1]) / stages[i - 1].rows());
   }
   return all;
 }
@@ -164,14 +175,14 @@ constexpr int64_t kLoop = 60'000;
 /// be few.
 int64_t pieces_of(const std::vector<Stage>& stages, size_t count, int64_t threads) {
   constexpr double kMostTwice = 0.125;
-  const ConvGeometry& s = stages[count - 1].shape();
-  if (threads == 1 || s.batch >= 2 * threads) return 1;
+  const int64_t all = stages[count - 1].rows();
+  if (threads == 1 || stages[0].shape().batch >= 2 * threads) return 1;
   const auto fits = [&](int64_t pieces, int64_t least) {
-    const int64_t rows = s.out[1] / pieces;
+    const int64_t rows = all / pieces;
     return rows >= least && overlap(stages, count, rows) <= kMostTwice;
   };
   const bool few = threads <= kFewThreads;
-  const bool cheap = few && s.out[1] >= 2 * threads &&
+  const bool cheap = few && all >= 2 * threads &&
                      made_twice(stages, count) <= kLoop * static_cast<int64_t>(count - 1);
   return fits(2 * threads, 4) ? 2 * threads : cheap || fits(threads, few ? 2 : 4) ? threads : 1;
 }
@@ -179,14 +190,15 @@ int64_t pieces_of(const std::vector<Stage>& stages, size_t count, int64_t thread
 /// Rows of the last of so many stages that leave room for all weights, which every band reads, in
 /// what stays near; 0 where that are too few beside those that move on to the next band.
 int64_t rows_of_band(std::vector<Stage>& stages, size_t count) {
-  constexpr int64_t kMostRows = 32;
+  constexpr int64_t kMostRows = 32, kMostPixels = 512;
   constexpr double kMostMoved = 0.34;
   const int64_t room = near_bytes() * 3 / 2;
   int64_t weights = 0;
   for (size_t i = 0; i < count; ++i)
     if (!stages[i].pools) weights += static_cast<int64_t>(stages[i].conv.weight_floats) * 4;
   if (2 * weights > near_bytes()) return 0;
-  int64_t rows = std::min(stages[count - 1].shape().out[1], kMostRows);
+  const Stage& last = stages[count - 1];
+  int64_t rows = std::min(last.rows(), last.axis == 2 ? kMostPixels : kMostRows);
   while (rows > 1 && static_cast<int64_t>(plan_windows(stages, count, rows)) * 4 + weights > room)
     --rows;
   return overlap(stages, count, rows) > kMostMoved ? 0 : rows;
@@ -199,7 +211,7 @@ bool shares_loop(const std::vector<Stage>& stages, size_t count, int64_t threads
   constexpr int64_t kLeast = 100'000;  // of a thread
   const Stage& last = stages[count - 1];
   if (threads == 1) return false;
-  if (last.shape().extent(1) > last.shape().stride[1] &&
+  if (last.shape().extent(last.axis) > last.shape().stride[last.axis] &&
       (threads > kFewThreads || made_twice(stages, count) - made_twice(stages, count - 1) > kLoop))
     return false;
   int64_t all = 0;
@@ -215,7 +227,10 @@ size_t count_stages(std::vector<Stage>& stages, int64_t threads) {
   const int64_t far = near_bytes() * threads;
   size_t best = 1;
   for (size_t count = 2; count <= stages.size(); ++count) {
-    if (image_bytes(stages[count - 2]) <= far && !shares_loop(stages, count, threads)) break;
+    // Of a line a block's pixels are few enough to stay near: QuartzNet's layers took 1.05 of the
+    // time by bands on one thread.
+    const bool apart = stages[0].axis != 2 && image_bytes(stages[count - 2]) > far;
+    if (!apart && !shares_loop(stages, count, threads)) break;
     if (rows_of_band(stages, count) == 0 ||
         stages[0].shape().batch * pieces_of(stages, count, threads) < threads)
       continue;
@@ -250,7 +265,7 @@ std::unique_ptr<KernelState> prepare_bands(std::span<const JoinedNode> nodes,
     if (stage.bias && s.groups * s.out_channels % kBlock != 0)
       state->scratch_bytes += static_cast<size_t>(stage.blocks() * kBlock) * sizeof(float);
   }
-  state->output = {last.batch, stages.back().blocks(), last.out[1], last.out[2], kBlock};
+  state->output = {last.batch, stages.back().blocks(), last.out_size(1), last.out_size(2), kBlock};
   taken = count;
   return state;
 }
@@ -288,10 +303,10 @@ void run_stage(const Stage& stage, const Rows<const float>& in, const Rows<float
     std::vector<BlockConvPlan::Piece> run;
     std::span<const BlockConvPlan::Piece> pieces;
     if (stage.flat) {
-      image += (from - in.first) * s.in[2] * kBlock;
+      image += (from - in.first) * row;
       y += (from - out.first) * row;
       if (residual != nullptr) residual += from * row;
-      pieces = run = pieces_of_run((to - from) * s.out[2], tiles.pixels(s.out_channels));
+      pieces = run = pieces_of_run((to - from) * row / kBlock, tiles.pixels(s.out_channels));
     } else {
       y = row_zero(y, out.first, row);
       pieces = std::span(plan.pieces)
@@ -321,7 +336,8 @@ void run_stage(const Stage& stage, const Rows<const float>& in, const Rows<float
     }
     ConvEpilogue part = epilogue;
     if (part.residual != nullptr) part.residual += b * out.plane + from * row;
-    run_block_group_rows(stage.conv, stage.packed, part, b, sees, x, makes, y);
+    (stage.axis == 2 ? run_block_group_pixels : run_block_group_rows)(stage.conv, stage.packed,
+                                                                      part, b, sees, x, makes, y);
   }
 }
 
@@ -334,11 +350,11 @@ void run_rows(const BandsState& state, std::span<const ConvEpilogue> epilogues,
   float* const room = thread_floats(3, state.room_floats + 16);
   const ConvGeometry& first = stages[0].shape();
   const int64_t pixel = !stages[0].pools && stages[0].conv.plain ? 1 : kBlock;
-  const Rows<const float> given{0, first.in[1], x, first.in_plane() * pixel};
+  const Rows<const float> given{0, first.in[stages[0].axis], x, first.in_plane() * pixel};
   std::vector<Rows<float>> windows;  // what the stages write
   for (const Stage& stage : stages)
     windows.push_back({0, 0, room + stage.window_at, stage.window * stage.row_floats()});
-  windows.back() = {0, 0, y, stages.back().shape().out[1] * stages.back().row_floats()};
+  windows.back() = {0, 0, y, stages.back().rows() * stages.back().row_floats()};
   std::vector<int64_t> begin(count), end(count);  // rows that are still to be made
   const int64_t band = stages.back().window;
   for (int64_t row = from; row < to; row += band) {
@@ -390,7 +406,7 @@ Status run_bands(KernelRun& run) {
   const float* const residual =
       stages.back().residual ? run.data<float>(stages.back().input + 3) : nullptr;
   const ConvGeometry& first = stages[0].shape();
-  const int64_t batch = first.batch, rows = stages.back().shape().out[1];
+  const int64_t batch = first.batch, rows = stages.back().rows();
   const int64_t out = y->size() / batch, in = run.input(0).size() / batch;
   const int64_t parts = state.pieces;
   parallel(batch * parts, 1, [&](int64_t begin, int64_t end) {

@@ -435,6 +435,19 @@ void run_block_group_rows(const BlockConvPlan& plan, const float* packed,
   run_groups(of_rows(plan.shape, in, out), packed, epilogue, block, x, y, 0, out.count);
 }
 
+void run_block_group_pixels(const BlockConvPlan& plan, const float* packed,
+                            const ConvEpilogue& epilogue, int64_t block, BlockRows in,
+                            const float* x, BlockRows out, float* y) {
+  ConvGeometry s = plan.shape;
+  s.pad[2] += in.first - out.first * s.stride[2];
+  // What lies before the first window is not padding, but left out.
+  const int64_t before = std::max<int64_t>(0, -s.pad[2]);
+  s.pad[2] += before;
+  s.in[2] = in.count - before;
+  s.out[2] = out.count;
+  run_groups(s, packed, epilogue, block, x + before * kBlock, y, 0, 1);
+}
+
 void run_block_groups(const BlockConvPlan& plan, const float* x, const float* packed, float* y,
                       const ConvEpilogue& epilogue, float*) {
   const ConvGeometry& s = plan.shape;
