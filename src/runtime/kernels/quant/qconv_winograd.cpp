@@ -182,7 +182,7 @@ namespace {
 
 constexpr int64_t kPoints = 36;
 constexpr int64_t kFewTiles = 32, kSomeTiles = 64;  ///< of a block of products, at most
-constexpr int64_t kNumbers = 4096;  ///< channels times columns of transformed weights at a time
+constexpr int64_t kNumbers = 16384;  ///< channels times columns of transformed weights at a time
 /// Numbers between matrices, which otherwise lie powers of two apart, in one set of the first
 /// cache.
 constexpr int64_t kGap = 32;
