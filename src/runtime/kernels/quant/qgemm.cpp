@@ -406,9 +406,6 @@ void q_ends(const QFinish& f, int64_t column, int64_t columns, QEnds& e) {
 
 namespace {
 
-/// Of k, at most: of longer sums what becomes of them takes little, and tiles of more rows read the
-/// panel less often.
-constexpr int64_t kLineGroups = 128;
 constexpr int kSumRows = 40;  ///< of the tiles whose sums are finished at once
 
 /// Tiles [first, last), whose sums lie one after the other: runs that go on are finished as one.
@@ -563,7 +560,7 @@ void q_product(const QProduct& p, const std::byte* a, int64_t a_bytes, const std
   const int64_t turns = (panels + group - 1) / group;
   const int64_t chunk = amx_chunk(p.run);
   const bool line = !p.amx && tiles.byte_lines[0] != nullptr && stretches == 1 &&
-                    tiles.groups_of(p.run) <= kLineGroups && in_line(p);
+                    tiles.groups_of(p.run) <= tiles.line_groups && in_line(p);
   const Task task{p, a, a_bytes, finish};
   const std::optional<SortedProduct> sorted_product =
       SortedProduct::serves(p) ? std::optional<SortedProduct>(std::in_place, p, a) : std::nullopt;

@@ -118,6 +118,9 @@ struct QTiles {
   int least_columns = 1;
   QEndLinesFn* byte_lines[2] = {};  ///< as byte_rows; null where there are none
   int line_rows = 0;
+  /// Of k, at most: of longer sums what becomes of them takes little, and tiles of more rows read
+  /// the panel less often.
+  int line_groups = 0;
   /// Tiles of so many rows ask for QTile::ahead: of fewer it is better to ask before, and more
   /// share the next panel among them, where `shares` (QTile::next).
   int least_asking = 0, most_asking = 0;

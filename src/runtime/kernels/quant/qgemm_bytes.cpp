@@ -658,6 +658,15 @@ TOMBOLO_AVX_VNNI void byte_dot_tile(const QTile& t, const QEnds& e, int64_t row,
   store_bytes<kR, kRest>(e, sum, row);
 }
 
+/// Of short sums: what is done from tile to tile outside takes a tenth of their time.
+template <bool kRest>
+TOMBOLO_AVX_VNNI void byte_dot_lines(const QTile& t, const QEnds& e, int64_t row, int64_t count,
+                                     int64_t columns) {
+  QTile line = t;
+  for (int64_t i = 0; i < count; ++i, line.a += kDotRows * t.lda, row += kDotRows)
+    byte_dot_tile<kDotRows, kRest>(line, e, row, columns);
+}
+
 template <int kR>
 TOMBOLO_AVX_VNNI void float_dot_tile(const QTile& t, const QEnds& e, int64_t row,
                                      int64_t /*columns*/) {
@@ -726,6 +735,10 @@ QTiles make_avx_vnni_tiles() {
   tiles.least_asking = kLeastAsking;
   tiles.most_asking = kMostAsking;
   tiles.shares = true;
+  tiles.line_rows = kDotRows;
+  tiles.line_groups = 32;
+  tiles.byte_lines[0] = &byte_dot_lines<false>;
+  tiles.byte_lines[1] = &byte_dot_lines<true>;
   fill_dots(tiles, std::make_integer_sequence<int, kDotRows>());
   return tiles;
 }

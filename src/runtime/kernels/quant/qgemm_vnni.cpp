@@ -323,6 +323,7 @@ QTiles make_vnni_tiles() {
   tiles.most_asking = kMostAsking;
   tiles.shares = true;
   tiles.line_rows = kLine;
+  tiles.line_groups = 128;
   tiles.byte_lines[0] = &byte_lines<false>;
   tiles.byte_lines[1] = &byte_lines<true>;
   fill(tiles, std::make_integer_sequence<int, kRows>());
