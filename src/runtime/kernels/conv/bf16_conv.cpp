@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <limits>
 
 #include "runtime/kernels/conv/block.h"
 #include "runtime/kernels/elementwise/convert.h"
@@ -362,16 +361,8 @@ void run_bf16_conv(const Bf16Conv& plan, const float* x, const std::byte* packed
   for (int64_t n = 0; n < s.batch; ++n) {
     const Bf16Blocks result{y + n * out, plane, epilogue,
                             epilogue.residual != nullptr ? epilogue.residual + n * out : nullptr};
-    const Activation& activation = epilogue.activation;
-    const bool clamp = activation.kind == Activation::Kind::kClamp;
-    constexpr float kInfinity = std::numeric_limits<float>::infinity();
-    const Bf16Ends ends{epilogue.bias,
-                        result.residual,
-                        result.y,
-                        plane,
-                        clamp ? activation.alpha : -kInfinity,
-                        clamp ? activation.beta : kInfinity};
-    const Bf16Finish finish{&Bf16Blocks::finish, &result, activation.tiled() ? &ends : nullptr};
+    const Bf16Finish finish{&Bf16Blocks::finish, &result,
+                            epilogue.activation.tiled() ? &result : nullptr};
     if (plan.pointwise) {
       const Bf16Pixels pixels{.x = x + n * in,
                               .plane = s.in_plane() * kBlock,

@@ -222,14 +222,11 @@ struct BlockRows {
   int64_t first, count;
 };
 /// Groups that a block has several of: output rows `out` of a block to y, from rows `in` of its
-/// input, which lie at x and are all that these outputs see. The residual lies as y does.
+/// input, which lie at x and are all that these outputs see. The residual lies as y does. Of an
+/// image of one row, with axis 2, pixels are the rows.
 void run_block_group_rows(const BlockConvPlan& plan, const float* packed,
                           const ConvEpilogue& epilogue, int64_t block, BlockRows in, const float* x,
-                          BlockRows out, float* y);
-/// The same of an image of one row, with its pixels for rows.
-void run_block_group_pixels(const BlockConvPlan& plan, const float* packed,
-                            const ConvEpilogue& epilogue, int64_t block, BlockRows in,
-                            const float* x, BlockRows out, float* y);
+                          BlockRows out, float* y, int axis = 1);
 /// All of them.
 void run_block_groups(const BlockConvPlan& plan, const float* x, const float* packed, float* y,
                       const ConvEpilogue& epilogue, float* scratch);

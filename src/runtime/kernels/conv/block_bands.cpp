@@ -336,8 +336,7 @@ void run_stage(const Stage& stage, const Rows<const float>& in, const Rows<float
     }
     ConvEpilogue part = epilogue;
     if (part.residual != nullptr) part.residual += b * out.plane + from * row;
-    (stage.axis == 2 ? run_block_group_pixels : run_block_group_rows)(stage.conv, stage.packed,
-                                                                      part, b, sees, x, makes, y);
+    run_block_group_rows(stage.conv, stage.packed, part, b, sees, x, makes, y, stage.axis);
   }
 }
 

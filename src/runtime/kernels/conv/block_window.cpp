@@ -396,11 +396,11 @@ void share_rows(int64_t planes, const ConvGeometry& s, Run&& run) {
            });
 }
 
-/// The shape of an image that is only these rows of its input and its output.
-ConvGeometry of_rows(ConvGeometry s, BlockRows in, BlockRows out) {
-  s.pad[1] += in.first - out.first * s.stride[1];
-  s.in[1] = in.count;
-  s.out[1] = out.count;
+/// The shape of an image that is only these rows, along `axis`, of its input and its output.
+ConvGeometry of_rows(ConvGeometry s, BlockRows in, BlockRows out, int axis = 1) {
+  s.pad[axis] += in.first - out.first * s.stride[axis];
+  s.in[axis] = in.count;
+  s.out[axis] = out.count;
   return s;
 }
 
@@ -431,21 +431,9 @@ void run_groups(const ConvGeometry& s, const float* weights, const ConvEpilogue&
 
 void run_block_group_rows(const BlockConvPlan& plan, const float* packed,
                           const ConvEpilogue& epilogue, int64_t block, BlockRows in, const float* x,
-                          BlockRows out, float* y) {
-  run_groups(of_rows(plan.shape, in, out), packed, epilogue, block, x, y, 0, out.count);
-}
-
-void run_block_group_pixels(const BlockConvPlan& plan, const float* packed,
-                            const ConvEpilogue& epilogue, int64_t block, BlockRows in,
-                            const float* x, BlockRows out, float* y) {
-  ConvGeometry s = plan.shape;
-  s.pad[2] += in.first - out.first * s.stride[2];
-  // What lies before the first window is not padding, but left out.
-  const int64_t before = std::max<int64_t>(0, -s.pad[2]);
-  s.pad[2] += before;
-  s.in[2] = in.count - before;
-  s.out[2] = out.count;
-  run_groups(s, packed, epilogue, block, x + before * kBlock, y, 0, 1);
+                          BlockRows out, float* y, int axis) {
+  const ConvGeometry s = of_rows(plan.shape, in, out, axis);
+  run_groups(s, packed, epilogue, block, x, y, 0, s.out[1]);
 }
 
 void run_block_groups(const BlockConvPlan& plan, const float* x, const float* packed, float* y,

@@ -63,13 +63,14 @@ void bf16_store(const GemmEpilogue& epilogue, const float* sums, int64_t row, in
 void bf16_store_block(const float* sums, int64_t rows, const float* bias, const float* residual,
                       const Activation& activation, float* y);
 
-/// Results in blocks of 16 columns, y[block][row][16], between limits.
-struct Bf16Ends {
-  const float* bias;      ///< or null
-  const float* residual;  ///< in the places of y, or null
+/// Results of a convolution over blocked channels: `apply` of a Bf16Finish for one image.
+struct Bf16Blocks {
   float* y;
-  int64_t plane;  ///< floats of a block
-  float low, high;
+  int64_t plane;  ///< floats of a block of channels
+  const ConvEpilogue& e;
+  const float* residual;
+  static void finish(const void* argument, const float* sums, int64_t row, int64_t rows,
+                     int64_t column, int64_t columns);
 };
 
 /// What becomes of a block of sums[rows][32]: its place is (row, column).
@@ -77,8 +78,8 @@ struct Bf16Finish {
   void (*apply)(const void* argument, const float* sums, int64_t row, int64_t rows, int64_t column,
                 int64_t columns);
   const void* argument;
-  const Bf16Ends* ends =
-      nullptr;  ///< that say the same: tiles may write what becomes of their sums
+  /// What `apply` does with tiled activations: tiles may write what becomes of their sums.
+  const Bf16Blocks* blocks = nullptr;
 };
 /// What brings the sums of each tile back, or one number for all of them: 1 unless
 /// has_f16_products().
@@ -149,8 +150,8 @@ struct Bf16Dot {
 };
 void bf16_dot(const Bf16Dot& dot, int rows);
 /// Of which become rows from `row` on, in so many columns from `column` on, 16 or 32.
-void bf16_dot_ends(const Bf16Dot& dot, int rows, const Bf16Ends& ends, int64_t row, int64_t column,
-                   int64_t columns);
+void bf16_dot_blocks(const Bf16Dot& dot, int rows, const Bf16Blocks& blocks, int64_t row,
+                     int64_t column, int64_t columns);
 void f16_dot(const Bf16Dot& dot, int rows);
 
 /// C[m, n] = A[m, k] B + epilogue with B packed: bf16_stretch(k) rows, the last ones zeros, and a
@@ -181,16 +182,6 @@ struct Bf16Pixels {
   int64_t line_pixels, step, line;
   static float round(const void* argument, int64_t row, int64_t rows, std::byte* to,
                      int64_t row_bytes);
-};
-
-/// Results of a convolution over blocked channels: `apply` of a Bf16Finish for one image.
-struct Bf16Blocks {
-  float* y;
-  int64_t plane;  ///< floats of a block of channels
-  const ConvEpilogue& e;
-  const float* residual;
-  static void finish(const void* argument, const float* sums, int64_t row, int64_t rows,
-                     int64_t column, int64_t columns);
 };
 
 /// Convolution over blocked channels (block.h): the image becomes bf16 with a pixel's channels

@@ -57,15 +57,19 @@ TOMBOLO_BF16 void dot_rows(const Bf16Dot& t) {
 }
 
 template <int kR, bool kResidual>
-TOMBOLO_BF16 inline __attribute__((always_inline)) void store_ends(const __m512 (&sum)[kR][2],
-                                                                   int i, const Bf16Ends& e,
-                                                                   int64_t row, int64_t column) {
-  const __m512 low = _mm512_set1_ps(e.low), high = _mm512_set1_ps(e.high);
+TOMBOLO_BF16 inline __attribute__((always_inline)) void store_block(const __m512 (&sum)[kR][2],
+                                                                    int i, const Bf16Blocks& b,
+                                                                    int64_t row, int64_t column) {
+  const Activation& act = b.e.activation;
+  const bool clamp = act.kind == Activation::Kind::kClamp;
+  const __m512 low = _mm512_set1_ps(clamp ? act.alpha : -INFINITY);
+  const __m512 high = _mm512_set1_ps(clamp ? act.beta : INFINITY);
   // -0 changes nothing.
-  const __m512 bias = e.bias != nullptr ? _mm512_loadu_ps(e.bias + column) : _mm512_set1_ps(-0.0f);
-  const int64_t at = column / 16 * e.plane + row * 16;
-  float* y = e.y + at;
-  const float* residual = kResidual ? e.residual + at : nullptr;
+  const float* const added = b.e.bias;
+  const __m512 bias = added != nullptr ? _mm512_loadu_ps(added + column) : _mm512_set1_ps(-0.0f);
+  const int64_t at = column / 16 * b.plane + row * 16;
+  float* y = b.y + at;
+  const float* residual = kResidual ? b.residual + at : nullptr;
 #pragma GCC unroll 16
   for (int r = 0; r < kR; ++r) {
     __m512 x = _mm512_add_ps(sum[r][i], bias);
@@ -76,17 +80,17 @@ TOMBOLO_BF16 inline __attribute__((always_inline)) void store_ends(const __m512 
 }
 
 template <int kR>
-TOMBOLO_BF16 void dot_ends(const Bf16Dot& t, const Bf16Ends& e, int64_t row, int64_t column,
-                           int64_t columns) {
+TOMBOLO_BF16 void dot_blocks(const Bf16Dot& t, const Bf16Blocks& b, int64_t row, int64_t column,
+                             int64_t columns) {
   __m512 sum[kR][2];
   add_up<kR>(t, sum);
 #pragma GCC unroll 2
   for (int i = 0; i < 2; ++i) {
     if (16 * i >= columns) return;
-    if (e.residual != nullptr)
-      store_ends<kR, true>(sum, i, e, row, column + 16 * i);
+    if (b.residual != nullptr)
+      store_block<kR, true>(sum, i, b, row, column + 16 * i);
     else
-      store_ends<kR, false>(sum, i, e, row, column + 16 * i);
+      store_block<kR, false>(sum, i, b, row, column + 16 * i);
   }
 }
 
@@ -95,9 +99,9 @@ constexpr auto all_rows(std::integer_sequence<int, kR...>) {
   return std::array<void (*)(const Bf16Dot&), sizeof...(kR)>{&dot_rows<kR + 1>...};
 }
 template <int... kR>
-constexpr auto all_ends(std::integer_sequence<int, kR...>) {
-  using Fn = void(const Bf16Dot&, const Bf16Ends&, int64_t, int64_t, int64_t);
-  return std::array<Fn*, sizeof...(kR)>{&dot_ends<kR + 1>...};
+constexpr auto all_blocks(std::integer_sequence<int, kR...>) {
+  using Fn = void(const Bf16Dot&, const Bf16Blocks&, int64_t, int64_t, int64_t);
+  return std::array<Fn*, sizeof...(kR)>{&dot_blocks<kR + 1>...};
 }
 
 }  // namespace
@@ -107,10 +111,10 @@ void bf16_dot(const Bf16Dot& dot, int rows) {
   kRows[static_cast<size_t>(rows - 1)](dot);
 }
 
-void bf16_dot_ends(const Bf16Dot& dot, int rows, const Bf16Ends& ends, int64_t row, int64_t column,
-                   int64_t columns) {
-  static constexpr auto kRows = all_ends(std::make_integer_sequence<int, kBf16DotRows>());
-  kRows[static_cast<size_t>(rows - 1)](dot, ends, row, column, columns);
+void bf16_dot_blocks(const Bf16Dot& dot, int rows, const Bf16Blocks& blocks, int64_t row,
+                     int64_t column, int64_t columns) {
+  static constexpr auto kRows = all_blocks(std::make_integer_sequence<int, kBf16DotRows>());
+  kRows[static_cast<size_t>(rows - 1)](dot, blocks, row, column, columns);
 }
 
 TOMBOLO_BF16 void round_bf16(const float* x, int64_t n, std::byte* out) {
@@ -211,7 +215,7 @@ TOMBOLO_BF16 void bf16_store_block(const float* sums, int64_t rows, const float*
 
 namespace tombolo {
 void bf16_dot(const Bf16Dot&, int) {}
-void bf16_dot_ends(const Bf16Dot&, int, const Bf16Ends&, int64_t, int64_t, int64_t) {}
+void bf16_dot_blocks(const Bf16Dot&, int, const Bf16Blocks&, int64_t, int64_t, int64_t) {}
 void round_bf16(const float*, int64_t, std::byte*) {}
 void bf16_pair_rows(const float*, int64_t, std::byte*) {}
 void bf16_pixels(const float*, int64_t, int64_t, int64_t, int64_t, std::byte*, int64_t) {}

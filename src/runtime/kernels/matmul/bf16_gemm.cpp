@@ -68,10 +68,9 @@ void dot_rows(const QProduct& p, const std::byte* a, size_t held, size_t first, 
     // With one tile B itself is what comes from afar.
     if (next != nullptr && last - first > 1)
       dot.next = next + static_cast<int64_t>(i - first) * shared;
-    const QRun& run = p.runs[static_cast<size_t>(rows.first_run)];
-    if (finish.ends != nullptr && !f16 && rows.last_run == rows.first_run + 1 && run.from == 0 &&
-        run.count == rows.count) {
-      bf16_dot_ends(dot, rows.count, *finish.ends, run.to, column, columns);
+    const QRun* const run = finish.blocks != nullptr && !f16 ? p.whole_run(rows) : nullptr;
+    if (run != nullptr) {
+      bf16_dot_blocks(dot, rows.count, *finish.blocks, run->to, column, columns);
       continue;
     }
     product(dot, rows.count);

@@ -134,9 +134,7 @@ bool packs(const GemmTiles& tiles, int64_t rows, int64_t panels, int64_t k) {
 }
 
 /// The tiles of a block of rows, which are of about the same height, and the first row of each.
-int64_t tiles_of(const GemmTiles& tiles, int64_t rows) {
-  return (rows + tiles.max_rows - 1) / tiles.max_rows;
-}
+int64_t tiles_of(int64_t most, int64_t rows) { return (rows + most - 1) / most; }
 int64_t tile_begin(int64_t rows, int64_t turns, int64_t turn) { return rows * turn / turns; }
 
 /// Rows of A from `row` on, of them k numbers from k0 on, to [k][rows], as packed tiles read them.
@@ -167,7 +165,7 @@ bool goes_by_rows(const Product& p, const GemmTiles& tiles, int64_t rows, int64_
 /// block() of such.
 void block_by_rows(const Product& p, const GemmTiles& tiles, int64_t row, int64_t rows,
                    int64_t from, int64_t to) {
-  const int64_t width = tiles.panel(), turns = tiles_of(tiles, rows);
+  const int64_t width = tiles.panel(), turns = tiles_of(tiles.max_rows, rows);
   const bool side_by_side = p.turned || p.packed != nullptr;
   float* const room =
       p.lies ? thread_floats(5, static_cast<size_t>((to - from) * p.k * width)) : nullptr;
@@ -222,9 +220,9 @@ void block(const Product& p, const GemmTiles& tiles, int64_t row, int64_t rows, 
   const bool side_by_side = p.turned || pack || p.packed != nullptr;  ///< rows of A
   const bool copy =
       p.packed == nullptr && !pack && rows > tile_rows && copies(tiles, p) && to - from > 2;
-  const bool fewer = rows > tile_rows && !side_by_side && !copy && collides(p);
-  const int64_t held = std::min<int64_t>(held_rows(), tiles.max_rows);
-  const int64_t turns = fewer && held > 0 ? (rows + held - 1) / held : tiles_of(tiles, rows);
+  const bool lower = rows > tile_rows && !side_by_side && collides(p) && !copies(tiles, p);
+  const int64_t turns =
+      tiles_of(lower ? std::min<int64_t>(held_rows(), tiles.max_rows) : tiles.max_rows, rows);
   const auto& wide = tiles.wide[static_cast<int>(p.format)];
   const auto& widening = tiles.widening[static_cast<int>(p.format)];
   const bool widens = p.format != PanelFormat::kFloat32 && rows > kMaxWideRows;
@@ -537,12 +535,12 @@ Product spread_rows(const Product& p) {
 /// same height.
 Product pack_rows(const Product& p, const GemmTiles& tiles, int64_t rows) {
   float* packed = thread_floats(4, static_cast<size_t>(p.m * p.k));
-  const int64_t most = tiles_of(tiles, rows);
+  const int64_t most = tiles_of(tiles.max_rows, rows);
   parallel((p.m + rows - 1) / rows * most, std::max<int64_t>(1, 4096 / p.k),
            [&](int64_t begin, int64_t end) {
              for (int64_t i = begin; i < end; ++i) {
                const int64_t row = i / most * rows, height = std::min(rows, p.m - row);
-               const int64_t turns = tiles_of(tiles, height), turn = i % most;
+               const int64_t turns = tiles_of(tiles.max_rows, height), turn = i % most;
                if (turn >= turns) continue;
                const int64_t r = row + tile_begin(height, turns, turn);
                pack_tile(p, r, row + tile_begin(height, turns, turn + 1) - r, 0, p.k,

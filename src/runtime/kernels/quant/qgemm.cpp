@@ -437,10 +437,8 @@ void finish_tiles(const Task& t, size_t first, size_t last, const int32_t* sums,
 bool in_line(const QProduct& p) {
   int64_t offset = p.tiles.front().offset, to = p.runs.front().to;
   for (const QTileRows& rows : p.tiles) {
-    const QRun& run = p.runs[static_cast<size_t>(rows.first_run)];
-    if (rows.last_run != rows.first_run + 1 || run.from != 0 || run.count != rows.count ||
-        run.to != to || rows.offset != offset)
-      return false;
+    const QRun* const run = p.whole_run(rows);
+    if (run == nullptr || run->to != to || rows.offset != offset) return false;
     to += rows.count;
     offset += rows.count * p.lda;
   }
@@ -513,11 +511,9 @@ void plain_rows(const Task& t, size_t first, size_t last, const std::byte* panel
       tile.ahead = ask && j == first ? next - panel : 0;
       if (share) tile.next = next + static_cast<int64_t>(j - first) * shared;
       if (sorted != nullptr && rows.count > kQUnsortedRows) sorted->set(j - first, tile);
-      const QRun& run = p.runs[static_cast<size_t>(rows.first_run)];
-      if (ends_here && rows.last_run == rows.first_run + 1 && run.from == 0 &&
-          run.count == rows.count) {
+      if (const QRun* const run = ends_here ? p.whole_run(rows) : nullptr; run != nullptr) {
         finish_tiles(t, summed, j, sums, tiles.panel, column);
-        end_rows[rows.count](tile, ends, run.to, columns);
+        end_rows[rows.count](tile, ends, run->to, columns);
         tile.c = sums;
         summed = j + 1;
         continue;

@@ -244,6 +244,12 @@ struct QProduct {
   bool a_signed = false;  ///< AMX only
   const QTiles* inner = nullptr;
 
+  /// The run that a tile's rows are, all of them, or null.
+  const QRun* whole_run(const QTileRows& rows) const {
+    const QRun& run = runs[static_cast<size_t>(rows.first_run)];
+    const bool one = rows.last_run == rows.first_run + 1;
+    return one && run.from == 0 && run.count == rows.count ? &run : nullptr;
+  }
   /// Stretches of a panel of B.
   int64_t stretches_of_b() const {
     return b_stretches.empty() ? static_cast<int64_t>(offsets.size()) : b_stretches.back() + 1;
