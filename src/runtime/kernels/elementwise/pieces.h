@@ -47,4 +47,16 @@ Pieces pieces_of(Function&& f, float most) {
   return p;
 }
 
+/// (1 - erf(t / sqrt 2)) / 2
+inline const Pieces& normal_tail_pieces() {
+  static const Pieces pieces =
+      pieces_of([](double t) { return std::erfc(t * std::sqrt(0.5)) / 2; }, 6.0f);
+  return pieces;
+}
+
+inline const Pieces& erf_pieces() {
+  static const Pieces pieces = pieces_of([](double t) { return std::erf(t); }, 4.0f);
+  return pieces;
+}
+
 }  // namespace tombolo

@@ -14,11 +14,6 @@
 #include "runtime/kernels/elementwise/unary.h"
 #include "runtime/kernels/math-inl.h"
 
-namespace tombolo {
-const Pieces& normal_tail_pieces();
-const Pieces& erf_pieces();
-}  // namespace tombolo
-
 HWY_BEFORE_NAMESPACE();
 namespace tombolo {
 namespace HWY_NAMESPACE {
@@ -123,18 +118,6 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace tombolo {
-
-/// (1 - erf(t / sqrt 2)) / 2
-const Pieces& normal_tail_pieces() {
-  static const Pieces pieces =
-      pieces_of([](double t) { return std::erfc(t * std::sqrt(0.5)) / 2; }, 6.0f);
-  return pieces;
-}
-
-const Pieces& erf_pieces() {
-  static const Pieces pieces = pieces_of([](double t) { return std::erf(t); }, 4.0f);
-  return pieces;
-}
 
 UnaryFn* exp_fn(Unary op) {
   switch (op) {
