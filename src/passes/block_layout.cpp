@@ -168,6 +168,7 @@ class BlockLayout {
       return false;
     if (!point && inputs == 1 && group == outputs && alone(node) && takes_long_rows(node, *w))
       return false;
+    if (stays_as_it_lies(node, *w, group)) return false;
     const bool plain = reads_as_they_lie(group, inputs, outputs, (*w)[2] * (*w)[3]) &&
                        find(node.input(0)) == nullptr;
     Value* bias = node.inputs().size() > 2 ? node.input(2) : nullptr;
@@ -274,6 +275,23 @@ class BlockLayout {
     const int64_t pixels = *height * *width;
     const auto idle = static_cast<double>(blocks_of(pixels) * kBlock - pixels);
     return turned > kGathered + idle / static_cast<double>(pixels);
+  }
+  /// Few outputs would mostly be lanes that hold nothing: where nothing is in blocks before them,
+  /// lanes had better be pixels, and what reads few channels reads them as they lie. Large kernels
+  /// over many inputs are the ones to turn for, whose lanes are inputs then, and rows shorter than
+  /// a vector.
+  bool stays_as_it_lies(const Node& node, const std::vector<int64_t>& w, int64_t group) const {
+    constexpr int64_t kMostInputs = 32, kShortRow = 14, kLongRow = 20;
+    for (const size_t i : {size_t{0}, size_t{3}})
+      if (i < node.inputs().size() && node.input(i) != nullptr && find(node.input(i)) != nullptr)
+        return false;
+    const int64_t outputs = w[0], inputs = w[1], taps = w[2] * w[3];
+    if (rewriter_.fast_math || outputs > kFewChannels) return false;
+    if (group > 1) return inputs == 1 && group == outputs && takes_long_rows(node, w);
+    if (inputs <= kFewChannels || taps == 1) return true;
+    const int64_t width = rewriter_.dim(node.output(0), -1).value_or(kLongRow);
+    if (!is_narrow(group, inputs, outputs, taps)) return width >= kShortRow;
+    return is_line(node.input(0)) || (inputs <= kMostInputs && width >= kLongRow);
   }
   /// A convolution of each channel by itself computes as little as it moves, and rows that fill
   /// vectors are as good as blocks; the more so the fewer the products, and the more of what would

@@ -168,7 +168,14 @@ TEST_P(Networks, BlockedConvolutions) {
     const std::string constants = constant("w", c.w) + "," + constant("b", {c.w[0]});
     const auto kernels = agree(constants, "y = " + conv, {c.x});
     // Groups that are neither parts of a block nor blocks are not, nor one position alone.
-    if ((c.w[0] != 64 || c.w[1] != 8) && c.w[2] * c.w[3] > 1) {
+    const bool few = c.w[0] <= 8;  // nor few outputs
+    if (few)
+      agree(constants + "," + constant("u", {c.x[1], c.x[1], 1, 1}) + "," +
+                constant("v", {24, c.w[0], 1, 1}),
+            "g = Conv (x, u)\n x1 = Tanh (g)\n a = Conv <" + std::string(c.attributes) +
+                "> (x1, w, b)\n y = Conv (a, v)",
+            {c.x});
+    if ((c.w[0] != 64 || c.w[1] != 8) && c.w[2] * c.w[3] > 1 && !few) {
       EXPECT_NE(std::find(kernels.begin(), kernels.end(), "block_conv_f32"), kernels.end())
           << conv << " of " << c.w[0] << " x " << c.w[1];
     }
@@ -193,7 +200,7 @@ TEST_P(Networks, ConvolutionsOfLargeImages) {
            Case{3, 40, {3, 3}, {64, 50}, "strides = [2, 2], pads = [0, 0, 1, 1]"},
            Case{1, 24, {5, 5}, {91, 95}, "pads = [4, 0, 3, 6]"},
            Case{3, 32, {7, 7}, {61, 60}, "strides = [2, 2], pads = [3, 3, 3, 3]"},
-           Case{3, 8, {6, 6}, {60, 66}, "strides = [2, 2], pads = [2, 2, 2, 2]"},
+           Case{3, 10, {6, 6}, {60, 66}, "strides = [2, 2], pads = [2, 2, 2, 2]"},
            Case{4, 16, {3, 5}, {40, 81}, "strides = [1, 3], pads = [1, 2, 1, 2]"},
            Case{3, 20, {3, 3}, {60, 60}, "dilations = [2, 3], pads = [2, 3, 2, 3]"},
            Case{2,
@@ -217,6 +224,62 @@ TEST_P(Networks, ConvolutionsOfLargeImages) {
               constant("v", {16, c.outputs, 1, 1}),
           "t = Conv <" + list + "> (x, w)  m = Sigmoid (t)  u = Mul (t, m)  y = Conv (u, v)",
           {{2, c.inputs, c.size[0], c.size[1]}}, true);
+  }
+}
+
+/// Channels are not turned into blocks for few outputs: each number of them that vectors of pixels
+/// are summed up for, rows that end within vectors and at the end of the input, sums of several
+/// parts, groups, depth, and what is added lying where the result does.
+TEST_P(Networks, ConvolutionsToFewChannels) {
+  struct Case {
+    std::vector<int64_t> x;
+    int64_t inputs;  ///< of a group
+    std::vector<int64_t> kernel;
+    const char* attributes;
+    int64_t groups = 1;
+  };
+  const Case cases[] = {
+      {{1, 3, 20, 70}, 3, {3, 3}, "pads = [1, 1, 1, 1]"},
+      {{2, 8, 9, 31}, 8, {5, 4}, "pads = [2, 1, 0, 2]"},
+      {{1, 5, 23, 40}, 5, {3, 5}, "strides = [2, 3], pads = [1, 2, 1, 2]"},
+      {{3, 2, 14, 18}, 2, {3, 3}, "dilations = [2, 5], pads = [2, 5, 2, 5]"},
+      {{1, 7, 12, 33}, 7, {2, 3}, "dilations = [1, 1]"},
+      {{2, 20, 11, 17}, 20, {1, 1}, "strides = [1, 1]"},
+      {{1, 6, 30, 9}, 6, {1, 1}, "strides = [2, 2]"},
+      {{1, 70, 6, 24}, 70, {3, 3}, "pads = [1, 1, 1, 1]"},
+      {{2, 4, 333}, 4, {7}, "pads = [3, 3]"},
+      {{1, 40, 100}, 40, {3}, "strides = [2], pads = [1, 0]"},
+      {{2, 3, 5, 12, 21}, 3, {3, 3, 3}, "pads = [1, 1, 1, 1, 1, 1]"},
+      {{1, 4, 6, 9, 20}, 4, {2, 3, 1}, "strides = [2, 1, 1], pads = [0, 1, 0, 1, 1, 0]"},
+      {{1, 6, 8, 8, 8},
+       2,
+       {3, 3, 3},
+       "group = 3, strides = [1, 2, 2], pads = [1, 1, 1, 1, 1, 1]",
+       3},
+      {{2, 9, 20, 30}, 3, {3, 3}, "group = 3, pads = [1, 1, 1, 1]", 3},
+  };
+  for (const int threads : {1, 3}) {
+    set_thread_count(threads);
+    for (const Case& c : cases)
+      for (const int64_t each : {1, 2, 3, 4, 5, 6, 7, 8, 19}) {
+        const int64_t outputs = each * c.groups;
+        std::vector<int64_t> w = {outputs, c.inputs};
+        w.insert(w.end(), c.kernel.begin(), c.kernel.end());
+        const std::string conv = std::string("Conv <") + c.attributes + "> (x, w, b)";
+        const std::string constants = constant("w", w) + "," + constant("b", {outputs});
+        const auto kernels = agree(constants, "y = " + conv, {c.x}, true);
+        if (each <= 4 && c.groups == 1 && c.inputs <= 8) {
+          EXPECT_EQ(kernels, std::vector<std::string>{"conv_f32"});
+        }
+        if (threads == 3) continue;
+        agree(constants, "c = " + conv + " y = Relu (c)", {c.x}, true);
+        agree(constants, "c = " + conv + " s = Sigmoid (c) y = Mul (c, s)", {c.x}, true);
+        agree(constants + "," + constant("v", w),
+              "r = Conv <" + std::string(c.attributes) + "> (x, v)  a = Sin (r)  c = " + conv +
+                  "  d = Add (a, c)  y = LeakyRelu (d)",
+              {c.x}, true);
+      }
+    set_thread_count(0);
   }
 }
 

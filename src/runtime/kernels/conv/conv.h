@@ -4,6 +4,7 @@
 // which algorithm a shape gets, how weights are packed for it and how much
 // scratch memory it needs; all else follows.
 //
+//   kPixels     few outputs: vectors of neighbouring pixels, windows are read where they lie
 //   kDirect     weights (rows) times windows gathered into panels on the way
 //   kTransposed few output pixels, many channels: pixels are the rows, packed
 //   weights the panels kWinograd   F(4x4, 3x3): 36 products a block of tiles in
@@ -75,7 +76,7 @@ struct ConvImage {
 };
 
 struct ConvPlan {
-  enum class Algorithm : uint8_t { kDirect, kTransposed, kWinograd, kDepthwise };
+  enum class Algorithm : uint8_t { kDirect, kTransposed, kWinograd, kDepthwise, kPixels };
   ConvGeometry shape;
   Algorithm algorithm = Algorithm::kDirect;
   ConvImage image;
@@ -107,6 +108,11 @@ ConvImage plan_image(const ConvGeometry& shape);
 /// padding.
 void split_image(const ConvGeometry& shape, const ConvImage& image, const float* x, float fill,
                  float* out);
+/// Copies all channels of all groups of one image where the plan wants that;
+/// where they then lie.
+const float* copy_image(const ConvPlan& plan, const float* x, int64_t channels, float* scratch);
+/// Of each channel's kernel positions, from where an output pixel's window begins.
+std::vector<int64_t> depth_offsets(const ConvPlan& plan);
 void run_direct(const ConvPlan& plan, const float* x, const float* packed, float* y,
                 const ConvEpilogue& epilogue, float* scratch);
 void run_transposed(const ConvPlan& plan, const float* x, const float* packed, float* y,
@@ -130,6 +136,17 @@ void run_winograd(const ConvPlan& plan, const float* x, const float* packed, flo
                   const ConvEpilogue& epilogue, float* scratch);
 void run_depthwise(const ConvPlan& plan, const float* x, const float* packed, float* y,
                    const ConvEpilogue& epilogue, float* scratch);
+
+/// Whether few output channels take less time by vectors of pixels, read where they lie, than by
+/// products; of the plan there are the shape and the image.
+bool conv_pixels_pays(const ConvPlan& plan);
+/// Of an output and of what it sums up, floats of w from one to the next.
+struct WeightSteps {
+  int64_t output, input;
+};
+void pack_conv_pixels(const ConvPlan& plan, const float* w, WeightSteps steps, float* packed);
+void run_conv_pixels(const ConvPlan& plan, const float* x, const float* packed, float* y,
+                     const ConvEpilogue& epilogue, float* scratch);
 
 /// A run of output pixels whose windows start side by side in the image.
 struct PixelRun {

@@ -19,19 +19,6 @@ constexpr int64_t kMostPanels = 16;  ///< the same of weights that come from far
 constexpr int64_t kRows = 8;         ///< rows of a panel that are gathered before those of the next
 constexpr int kMaxRuns = 64;
 
-/// Copies all channels of all groups of one image where the plan wants that;
-/// where they then lie.
-const float* prepare(const ConvPlan& plan, const float* x, int64_t channels, float* scratch) {
-  if (!plan.image.copy) return x;
-  parallel(channels, std::max<int64_t>(1, 8192 / std::max<int64_t>(1, plan.image.plane)),
-           [&](int64_t begin, int64_t end) {
-             for (int64_t c = begin; c < end; ++c)
-               split_image(plan.shape, plan.image, x + c * plan.shape.in_plane(), 0,
-                           scratch + c * plan.image.plane);
-           });
-  return scratch;
-}
-
 /// Offset of the first window element of output pixel `pixel`.
 int64_t pixel_offset(const ConvGeometry& s, const ConvImage& image, int64_t pixel) {
   const int64_t column = pixel % s.out[2], row = pixel / s.out[2] % s.out[1];
@@ -50,6 +37,19 @@ bool reads_pixels(const ConvPlan& plan, int64_t tiles) {
          s.in_channels <= std::min(kMostRows, sets * kWays);
 }
 
+}  // namespace
+
+const float* copy_image(const ConvPlan& plan, const float* x, int64_t channels, float* scratch) {
+  if (!plan.image.copy) return x;
+  parallel(channels, std::max<int64_t>(1, 8192 / std::max<int64_t>(1, plan.image.plane)),
+           [&](int64_t begin, int64_t end) {
+             for (int64_t c = begin; c < end; ++c)
+               split_image(plan.shape, plan.image, x + c * plan.shape.in_plane(), 0,
+                           scratch + c * plan.image.plane);
+           });
+  return scratch;
+}
+
 std::vector<int64_t> depth_offsets(const ConvPlan& plan) {
   std::vector<int64_t> offsets;
   offsets.reserve(static_cast<size_t>(plan.shape.depth()));
@@ -57,8 +57,6 @@ std::vector<int64_t> depth_offsets(const ConvPlan& plan) {
     for (int64_t tap : plan.image.taps) offsets.push_back(c * plan.image.plane + tap);
   return offsets;
 }
-
-}  // namespace
 
 int64_t find_runs(const ConvGeometry& shape, const ConvImage& image, int64_t begin, int64_t end,
                   PixelRun* runs) {
@@ -110,7 +108,7 @@ void run_direct(const ConvPlan& plan, const float* x, const float* packed, float
   const int64_t channels = s.groups * s.in_channels;
   const bool in_place = reads_pixels(plan, tile_count);
   const auto run_image = [&](int64_t n, float* room) {
-    const float* image = prepare(plan, x + n * channels * s.in_plane(), channels, room);
+    const float* image = copy_image(plan, x + n * channels * s.in_plane(), channels, room);
     const int64_t work = group_panels * width * depth * group_tiles * tile_rows;
     parallel(
         s.groups * panel_groups * row_groups,
@@ -176,9 +174,12 @@ void run_direct(const ConvPlan& plan, const float* x, const float* packed, float
                   tile.next = tile.a + (depth * tile_rows) + (p - first) * k * 16;
                   if (t + 1 >= tile_to || (p - first + 1) * 16 > tile_rows + 16) tile.next = tile.a;
                   tiles.packed_tile(rows, cols)(tile);
-                  if (done && !act.tiled())
-                    for (int r = 0; r < rows; ++r) apply_activation(act, c + r * pixels, cols);
                 }
+                if (!done || act.tiled()) continue;
+                const int64_t begin_pixel = first * width, at = out_row + row;
+                for (int r = 0; r < rows; ++r)
+                  apply_activation(act, y + (at + r) * pixels + begin_pixel,
+                                   std::min(pixels, last * width) - begin_pixel);
               }
             }
           }
@@ -211,7 +212,8 @@ void run_transposed(const ConvPlan& plan, const float* x, const float* packed, f
   const auto run_image = [&](int64_t n, float* windows) {
     float* product = windows + (as_it_lies ? 0 : depth * row + 64);
     float* images = product + pixels * s.out_channels + 64;
-    const float* image = prepare(plan, x + n * s.in_channels * s.in_plane(), s.in_channels, images);
+    const float* image =
+        copy_image(plan, x + n * s.in_channels * s.in_plane(), s.in_channels, images);
     if (!as_it_lies) {
       std::vector<PixelRun> runs(static_cast<size_t>(pixels));
       const int64_t count = find_runs(s, plan.image, 0, pixels, runs.data());

@@ -34,6 +34,8 @@ const char* name_of(ConvPlan::Algorithm algorithm) {
       return "winograd";
     case ConvPlan::Algorithm::kDepthwise:
       return "depthwise";
+    case ConvPlan::Algorithm::kPixels:
+      return "pixels";
     default:
       return "direct";
   }
@@ -55,6 +57,12 @@ ConvPlan plan_convolution(const ConvGeometry& s, bool allow_winograd) {
   if (allow_winograd && winograd_fits(s)) {
     plan.algorithm = Algorithm::kWinograd;
     plan_winograd(plan);
+    return plan;
+  }
+  if (conv_pixels_pays(plan)) {
+    plan.algorithm = Algorithm::kPixels;
+    plan.weight_floats = groups * static_cast<size_t>(s.out_channels * s.depth());
+    plan.scratch_floats = images * groups;
     return plan;
   }
   // Pixels as columns come in whole vectors, as rows one by one: where few
@@ -97,6 +105,8 @@ void pack_convolution(const ConvPlan& plan, const float* w, float* packed) {
       return pack_b(w, 1, s.depth(), s.depth(), s.out_channels, 1, packed);
     case ConvPlan::Algorithm::kWinograd:
       return pack_winograd(plan, w, packed);
+    case ConvPlan::Algorithm::kPixels:
+      return pack_conv_pixels(plan, w, {s.depth(), 1}, packed);
     case ConvPlan::Algorithm::kDirect:
       break;
   }
@@ -115,6 +125,8 @@ void run_convolution(const ConvPlan& plan, const float* x, const float* packed, 
       return run_transposed(plan, x, packed, y, epilogue, scratch);
     case ConvPlan::Algorithm::kWinograd:
       return run_winograd(plan, x, packed, y, epilogue, scratch);
+    case ConvPlan::Algorithm::kPixels:
+      return run_conv_pixels(plan, x, packed, y, epilogue, scratch);
     case ConvPlan::Algorithm::kDirect:
       return run_direct(plan, x, packed, y, epilogue, scratch);
   }

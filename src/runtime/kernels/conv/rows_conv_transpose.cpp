@@ -48,6 +48,8 @@ void pack_transposed(const TransposedState& state, const float* w, float* packed
         pack_a(w + g * inputs * rows, 1, rows, rows, inputs,
                packed + g * packed_a_floats(rows, inputs));
       return;
+    case ConvPlan::Algorithm::kPixels:
+      return pack_conv_pixels(plan, w, {1, rows}, packed);
     default:  // of one input: as it lies
       std::memcpy(packed, w, plan.weight_floats * sizeof(float));
   }

@@ -230,11 +230,7 @@ void transform_inputs(const QConvPlan& plan, const uint8_t* x, int32_t zero, con
   const uint8_t* pixels[kPoints];
   for (int64_t t = begin; t < end; ++t) {
     const int64_t top = t / across * 4 - g.pad[1], left = t % across * 4 - g.pad[2];
-    const bool within = top >= 0 && top + 6 <= g.in[1] && left >= 0 && left + 6 <= g.in[2];
-    for (int64_t i = 0; within && i < 6; ++i)
-      for (int64_t j = 0; j < 6; ++j)
-        pixels[i * 6 + j] = x + ((top + i) * g.in[2] + left + j) * channels;
-    for (int64_t i = 0; !within && i < 6; ++i)
+    for (int64_t i = 0; i < 6; ++i)
       for (int64_t j = 0; j < 6; ++j) {
         const int64_t y = top + i, c = left + j;
         const bool inside = y >= 0 && y < g.in[1] && c >= 0 && c < g.in[2];
