@@ -51,6 +51,11 @@ void copy_padded(const T* from, T* to, const Dims& strides,
   std::vector<int64_t> places(static_cast<size_t>(count - axis.length));
   for (int64_t i = 0; i < count - axis.length; ++i)
     places[static_cast<size_t>(i)] = axis.source(i < axis.added ? i : i + axis.length, mode);
+  // Calls to copy the parts of a row would take longer than an element at a time.
+  constexpr int64_t kShort = 16;
+  std::vector<int64_t> short_row;
+  for (int64_t i = 0; unit == 1 && count <= kShort && i < count; ++i)
+    short_row.push_back(axis.source(i, mode));
   parallel_parts(
       rows, std::max<int64_t>(1, (1 << 15) / std::max<int64_t>(1, width)),
       [&](int64_t begin, int64_t end) {
@@ -58,15 +63,18 @@ void copy_padded(const T* from, T* to, const Dims& strides,
         int64_t rest = begin;
         for (size_t j = outer.size(); j-- > 0; rest /= static_cast<int64_t>(outer[j].size()))
           index[j] = static_cast<size_t>(rest) % outer[j].size();
+        // Where the first axes lead to, so many of them; -1: to what is added.
+        std::vector<int64_t> sources(outer.size() + 1, 0);
+        size_t known = 0;
         for (int64_t row = begin; row < end; ++row) {
-          int64_t source = 0;
-          for (size_t j = 0; j < outer.size(); ++j) {
+          for (size_t j = known; j < outer.size(); ++j) {
             const int64_t at = outer[j][index[j]];
-            source = at < 0 || source < 0 ? -1 : source + at * strides[j];
+            sources[j + 1] = at < 0 || sources[j] < 0 ? -1 : sources[j] + at * strides[j];
           }
-          for (size_t j = outer.size(); j-- > 0;) {
-            if (++index[j] < outer[j].size()) break;
-            index[j] = 0;
+          const int64_t source = sources.back();
+          for (known = outer.size(); known-- > 0;) {
+            if (++index[known] < outer[known].size()) break;
+            index[known] = 0;
           }
           T* out = to + row * width;
           if (source < 0) {
@@ -74,6 +82,13 @@ void copy_padded(const T* from, T* to, const Dims& strides,
             continue;
           }
           const T* line = from + source;
+          if (!short_row.empty()) {
+            for (int64_t i = 0; i < width; ++i) {
+              const int64_t place = short_row[static_cast<size_t>(i)];
+              out[i] = place < 0 ? value : line[place];
+            }
+            continue;
+          }
           const auto fill = [&](int64_t first, int64_t last, const int64_t* place) {
             if (mode == PadMode::kConstant)
               std::fill_n(out + first * unit, (last - first) * unit, value);

@@ -165,11 +165,11 @@ bool plan_reduce(const KernelQuery& query, Reduce op, ReduceState& state) {
     }
     total /= length;
   }
-  if (op == Reduce::kLogSumExp && state.steps.size() != 1) return false;
-  // What squares or magnitudes are taken of must pass through a fold.
+  // Of one number each what squares, magnitudes or powers are taken of passes through a fold, too.
   if (state.steps.empty() && op != Reduce::kSum && op != Reduce::kMean && op != Reduce::kMax &&
       op != Reduce::kMin && op != Reduce::kProd)
-    return false;
+    state.steps.push_back({1, 1, total, fold});
+  if (op == Reduce::kLogSumExp && state.steps.size() != 1) return false;
   for (size_t i = 0; i + 1 < state.steps.size(); ++i)
     state.scratch_bytes += scratch_of(state.steps[i].outer * state.steps[i].inner);
   if (state.widens())  // all that comes in and what it is folded to

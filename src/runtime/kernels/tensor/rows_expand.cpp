@@ -114,8 +114,17 @@ Status run_expand(KernelRun& run) {
     step *= own;
   }
   const auto bytes = static_cast<size_t>(bytes_of(x.dtype()));
+  const auto size = static_cast<int64_t>(bytes);
+  // Short rows that are repeated as a whole are put together once, where that stays near.
+  constexpr int64_t kShortLine = 256, kNear = 1 << 17;
+  int64_t times = 1;
+  if (axes.size() > 2 && axes.back().step == 0 && axes[0].length * size <= kShortLine &&
+      y->size() / axes.back().length * size <= kNear) {
+    times = axes.back().length;
+    axes.pop_back();
+  }
   const Axis line = axes.empty() ? Axis{1, 1} : axes[0];
-  const int64_t rows = y->size() / line.length, size = static_cast<int64_t>(bytes);
+  const int64_t all = y->size() / times, rows = all / line.length;
   // Rows that follow one another and are equal.
   const int64_t equal = axes.size() > 1 && axes[1].step == 0 ? axes[1].length : 1;
   // Short rows of one element, one after the other.
@@ -147,6 +156,11 @@ Status run_expand(KernelRun& run) {
                                      static_cast<size_t>(line.length) * bytes);
                        copy_again(out, line.length * size, same);
                      }
+                   });
+  run.parallel_for(times - 1, std::max<int64_t>(1, (1 << 16) / (all * size)),
+                   [&](int64_t begin, int64_t end) {
+                     for (int64_t i = begin; i < end; ++i)
+                       std::memcpy(to + (i + 1) * all * size, to, static_cast<size_t>(all * size));
                    });
   return ok();
 }

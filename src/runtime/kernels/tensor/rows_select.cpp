@@ -187,7 +187,7 @@ Status run_unique(KernelRun& run) {
 // GatherElements of elements of 1 to 8 bytes.
 
 struct PickState final : KernelState {
-  Dims data, strides;
+  Dims places, strides;  ///< of the indices, and of the data
   int64_t rows = 1, width = 1, length = 1;
   size_t axis = 0;
   bool dense = false;  ///< a row of the indices picks from the row of the data that is as far
@@ -213,13 +213,22 @@ Result<std::unique_ptr<KernelState>> prepare_pick(const PrepareContext& q) {
   const auto rank = static_cast<int64_t>(q.dims(0).size());
   const int64_t axis = q.attributes.get_int("axis", 0);
   state->axis = static_cast<size_t>(axis < 0 ? axis + rank : axis);
-  state->data = Dims(q.dims(0));
-  state->strides = ops::contiguous_strides(q.dims(0));
-  state->width = q.dims(1).back();
-  state->rows = element_count(q.dims(1)) / state->width;
-  state->length = q.dims(0)[state->axis];
-  const size_t last = q.dims(0).size() - 1;
-  state->dense = state->axis == last && Dims(q.dims(0).first(last)) == Dims(q.dims(1).first(last));
+  // Axes behind it of which all is picked from are one.
+  Dims data(q.dims(0)), places(q.dims(1));
+  while (data.size() > state->axis + 2 && data.back() == places.back()) {
+    const int64_t inner = data.back();
+    data.pop_back();
+    places.pop_back();
+    data.back() *= inner;
+    places.back() *= inner;
+  }
+  state->strides = ops::contiguous_strides(data);
+  state->width = places.back();
+  state->rows = element_count(places) / state->width;
+  state->length = data[state->axis];
+  state->dense = state->axis + 1 == data.size();
+  for (size_t j = 0; j < state->axis; ++j) state->dense &= data[j] == places[j];
+  state->places = places;
   return state;
 }
 
@@ -229,7 +238,7 @@ bool pick_rows(const KernelRun& run, const PickState& s, Tensor& y) {
   const auto* from = run.data<T>(0);
   const auto* places = index.data<I>();
   auto* to = y.data<T>();
-  const size_t last = s.data.size() - 1;
+  const size_t last = s.places.size() - 1;
   std::atomic<bool> outside = false;
   run.parallel_for(s.rows, grain_of(s.width, 1 << 14), [&](int64_t begin, int64_t end) {
     // As many as stay in the first cache, and what becomes of them.
@@ -237,8 +246,8 @@ bool pick_rows(const KernelRun& run, const PickState& s, Tensor& y) {
     int32_t offsets[kPlaces];
     for (int64_t row = begin; row < end; ++row) {
       int64_t rest = row, base = s.dense ? row * s.length : 0;
-      for (size_t j = last; !s.dense && j-- > 0; rest /= index.dim(j))
-        if (j != s.axis) base += rest % index.dim(j) * s.strides[j];
+      for (size_t j = last; !s.dense && j-- > 0; rest /= s.places[j])
+        if (j != s.axis) base += rest % s.places[j] * s.strides[j];
       const int64_t step = s.axis == last ? 0 : 1, stride = s.strides[s.axis];
       for (int64_t at = 0; at < s.width; at += kPlaces) {
         const int64_t n = std::min(kPlaces, s.width - at);
