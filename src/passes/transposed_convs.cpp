@@ -79,9 +79,11 @@ std::optional<std::vector<int64_t>> paddings(const Rewriter& rewriter, const Nod
     grows *= static_cast<double>(*to) / static_cast<double>(*from);
   }
   // A kernel that mostly meets padding, as at the head of a generator, costs more than the sums
-  // that it spares.
-  constexpr double kMost = 1.25;
-  return grows <= kMost ? std::optional(result) : std::nullopt;
+  // that it spares, which take as long as the products with so many inputs.
+  constexpr double kMost = 1.25, kSums = 20;
+  const auto inputs =
+      static_cast<double>(weight[0]) / static_cast<double>(attributes.get_int("group", 1));
+  return grows <= std::max(kMost, 1 + kSums / inputs) ? std::optional(result) : std::nullopt;
 }
 
 Result<bool> to_conv(Rewriter& rewriter, Node& node) {
@@ -94,9 +96,8 @@ Result<bool> to_conv(Rewriter& rewriter, Node& node) {
       std::any_of(dims->begin(), dims->end(), [](int64_t dim) { return dim < 1; }) ||
       (*dims)[0] % groups != 0)
     return false;
-  // Few channels of both sides would be lanes of a convolution that hold nothing.
-  constexpr int64_t kFewInputs = 16, kFewOutputs = 6;
-  if (groups == 1 && (*dims)[0] < kFewInputs && (*dims)[1] <= kFewOutputs) return false;
+  // One output of several inputs is a row of products, whose sums are few.
+  if (groups == 1 && (*dims)[1] == 1 && (*dims)[0] > 2) return false;
   const auto pads = paddings(rewriter, node, *dims);
   const Tensor* weight = pads ? rewriter.constant(node.input(1)) : nullptr;
   if (weight == nullptr || !is_float(weight->dtype())) return false;

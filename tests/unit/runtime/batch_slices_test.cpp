@@ -14,7 +14,7 @@ namespace tombolo {
 namespace {
 
 // In blocks of 16 channels the convolution reads and writes 18 KiB of an image.
-constexpr int64_t kChannels = 4, kSide = 12;
+constexpr int64_t kChannels = 12, kSide = 12;
 
 std::string numbers(int64_t count) {
   std::string text;
@@ -26,11 +26,11 @@ std::string numbers(int64_t count) {
 /// A convolution of x to c, then `body`, which makes y.
 std::string network(const std::string& body, const std::string& y = "y") {
   return "<ir_version: 10, opset_import: [\"\" : 21]>\n"
-         "main (float[N, 4, 12, 12] x) => (" +
+         "main (float[N, 12, 12, 12] x) => (" +
          y +
          ") {\n"
-         "w = Constant <value = float[4, 4, 3, 3] {" +
-         numbers(144) +
+         "w = Constant <value = float[12, 12, 3, 3] {" +
+         numbers(1296) +
          "}> ()\n"
          "c = Conv <pads = [1, 1, 1, 1]> (x, w)\n" +
          body + "\n}";
@@ -103,7 +103,7 @@ TEST(BatchSlices, OperatorsThatKeepImagesApart) {
            "a = Constant <value = int64[1] {-3}> () y = ReduceMax (c, a)",
            "y = Transpose <perm = [0, 2, 3, 1]> (c)",
            "s = Constant <value = int64[2] {0, -1}> () r = Reshape (c, s) y = Softmax (r)",
-           "s = Constant <value = int64[2] {-1, 576}> () r = Reshape (c, s) y = Softmax (r)",
+           "s = Constant <value = int64[2] {-1, 1728}> () r = Reshape (c, s) y = Softmax (r)",
            "f = Flatten (c) y = Softmax (f)",
            "s = Constant <value = int64[1] {0}> () e = Constant <value = int64[1] {2}> () "
            "a = Constant <value = int64[1] {1}> () r = Slice (c, s, e, a) y = Softmax (r)",
@@ -114,7 +114,8 @@ TEST(BatchSlices, OperatorsThatKeepImagesApart) {
            "i = Constant <value = int64[2] {2, 0}> () y = Gather <axis = 1> (c, i)",
            "s = Constant <value = float[12] {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}> () "
            "y = LayerNormalization (c, s)",
-           "s = Constant <value = float[4] {1, 2, 3, 4}> () y = InstanceNormalization (c, s, s)",
+           "s = Constant <value = float[12] {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}> () "
+           "y = InstanceNormalization (c, s, s)",
            "e = Exp (c) k = Constant <value = float[1, 1, 12, 1] {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, "
            "11, "
            "12}> () y = Div (e, k)",
@@ -136,7 +137,7 @@ TEST(BatchSlices, OperatorsThatMixImages) {
            "y = ReduceMean (c)",
            "y = Transpose <perm = [1, 0, 2, 3]> (c)",
            "s = Constant <value = int64[2] {3, -1}> () r = Reshape (c, s) y = Softmax (r)",
-           "s = Constant <value = int64[2] {576, -1}> () r = Reshape (c, s) y = Softmax (r)",
+           "s = Constant <value = int64[2] {1728, -1}> () r = Reshape (c, s) y = Softmax (r)",
            "f = Flatten <axis = 2> (c) y = Softmax (f)",
            "s = Constant <value = int64[1] {1}> () e = Constant <value = int64[1] {3}> () "
            "a = Constant <value = int64[1] {0}> () y = Slice (c, s, e, a)",
@@ -196,7 +197,7 @@ TEST(BatchSlices, AnyNumberOfImagesOnOneSession) {
 }
 
 TEST(BatchSlices, WritesToTheCallersMemoryAndRunsOnManyThreads) {
-  const std::string text = network("y = Exp (c)", "float[N, 4, 12, 12] y");
+  const std::string text = network("y = Exp (c)", "float[N, 12, 12, 12] y");
   const auto cut = session_for(text, cut_to(1));
   ASSERT_TRUE(cut);
   const auto whole = cut->run({{"x", RunValue(batch(9))}});

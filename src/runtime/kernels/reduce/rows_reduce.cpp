@@ -169,7 +169,6 @@ bool plan_reduce(const KernelQuery& query, Reduce op, ReduceState& state) {
   if (state.steps.empty() && op != Reduce::kSum && op != Reduce::kMean && op != Reduce::kMax &&
       op != Reduce::kMin && op != Reduce::kProd)
     state.steps.push_back({1, 1, total, fold});
-  if (op == Reduce::kLogSumExp && state.steps.size() != 1) return false;
   for (size_t i = 0; i + 1 < state.steps.size(); ++i)
     state.scratch_bytes += scratch_of(state.steps[i].outer * state.steps[i].inner);
   if (state.widens())  // all that comes in and what it is folded to
@@ -290,7 +289,8 @@ void log_sum_exp(const KernelRun& run, const Step& step, const T* x, T* y) {
                    });
 }
 
-/// All steps, from x to `out`, which is y or has its number of elements.
+/// All steps, from x to `out`, which is y or has its number of elements. What several axes give by
+/// LogSumExp one gives of what another gives.
 template <typename T>
 void fold_steps(const KernelRun& run, const ReduceState& state, const T* from, T* out,
                 std::byte* scratch, int64_t count) {
@@ -298,7 +298,13 @@ void fold_steps(const KernelRun& run, const ReduceState& state, const T* from, T
     const Step& step = state.steps[i];
     const bool last = i + 1 == state.steps.size();
     T* to = last ? out : reinterpret_cast<T*>(scratch);
-    fold_step(run, step, from, to);
+    bool folded = false;
+    if constexpr (std::is_floating_point_v<T>)
+      if (state.op == Reduce::kLogSumExp) {
+        log_sum_exp(run, step, from, to);
+        folded = true;
+      }
+    if (!folded) fold_step(run, step, from, to);
     from = to;
     if (!last) scratch += scratch_of(step.outer * step.inner);
   }
@@ -309,8 +315,6 @@ void fold_steps(const KernelRun& run, const ReduceState& state, const T* from, T
 template <typename T>
 void reduce(const KernelRun& run, const ReduceState& state, const T* from, T* out,
             std::byte* scratch, int64_t count) {
-  if constexpr (std::is_floating_point_v<T>)
-    if (state.op == Reduce::kLogSumExp) return log_sum_exp(run, state.steps[0], from, out);
   fold_steps(run, state, from, out, scratch, count);
   if constexpr (std::is_same_v<T, int64_t>)
     if (state.op == Reduce::kMean)

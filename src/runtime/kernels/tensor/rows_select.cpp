@@ -215,7 +215,11 @@ Result<std::unique_ptr<KernelState>> prepare_pick(const PrepareContext& q) {
   state->axis = static_cast<size_t>(axis < 0 ? axis + rank : axis);
   // Axes behind it of which all is picked from are one.
   Dims data(q.dims(0)), places(q.dims(1));
-  while (data.size() > state->axis + 2 && data.back() == places.back()) {
+  const auto joins = [&] {
+    const size_t behind = data.size() - state->axis - 1;
+    return behind > 0 && data.back() == places.back() && (behind > 1 || data.back() == 1);
+  };
+  while (joins()) {
     const int64_t inner = data.back();
     data.pop_back();
     places.pop_back();
