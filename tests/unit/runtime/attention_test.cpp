@@ -48,6 +48,31 @@ TEST_P(Attentions, MasksOfAllKinds) {
       }
 }
 
+/// Masks of some heads, images and keys alone, heads that lie side by side, and keys that only
+/// count up to a length.
+TEST_P(Attentions, MasksThatHeadsShare) {
+  opset_ = 24;
+  const NamedValue lengths{"n", Tensor::of<int64_t>(DType::kInt64, std::vector<int64_t>{2},
+                                                    std::vector<int64_t>{11, 0})};
+  for (const int64_t rows : {9, 33, 70})
+    for (const int64_t columns : {15, 83})
+      for (const int64_t size : {16, 20}) {
+        const std::vector<NamedValue> inputs = {
+            {"q", numbers({2, rows, 4 * size}, 1)},    {"k", numbers({2, columns, 2 * size}, 1)},
+            {"v", numbers({2, columns, 2 * size}, 1)}, {"a", added_mask({2, 1, rows, columns})},
+            {"b", added_mask({1, 4, rows, columns})},  {"c", added_mask({1, 1, 1, columns})},
+            {"d", added_mask({2, 1, 1, columns})},     lengths};
+        const std::string head =
+            "main (float[2,R,Q] q, float[2,C,K] k, float[2,C,K] v, float[2,1,R,C] a, "
+            "float[1,4,R,C] b, float[1,1,1,C] c, float[2,1,1,C] d, int64[2] n) => (y) "
+            "<float z = {-0.5}> { e = Greater (a, z) f = Greater (c, z) "
+            "y = Attention <q_num_heads = 4, kv_num_heads = 2> (q, k, v";
+        for (const char* mask :
+             {"", ", a", ", b", ", c", ", d", ", e", ", f", ", , , , n", ", b, , , n"})
+          agree(head + mask + ") }", inputs, 1e-5);
+      }
+}
+
 TEST_P(Attentions, NumbersThatAreNone) {
   for (const int64_t columns : {5, 40}) {
     const std::vector<NamedValue> inputs = {{"q", numbers({1, 2, 40, 16}, 1, true)},

@@ -37,6 +37,16 @@ struct WholeRows {
   float* factors;  ///< for each row, what its weights lack
 };
 
+/// Scores of n keys, a row each, with some vectors of queries, and what makes weights of them.
+struct TurnedScores {
+  float* scores;
+  int64_t ld, n;
+  const float* mask;     ///< added, or null: one for each key or, mask_ld apart, as the scores
+  int64_t mask_ld;       ///< 0: one for each key
+  const uint8_t* bytes;  ///< of truth, one for each key, or null
+  float* factors;        ///< for each query, what its weights lack
+};
+
 /// Some queries and n keys; scores of a query ld behind those of the one before.
 struct QueryRows {
   const float* q;
@@ -270,6 +280,90 @@ void weigh_whole_rows(const WholeRows& w) {
   }
 }
 
+/// As weigh_whole_rows() does, with queries as lanes: nothing is done across lanes.
+template <int kVectors>
+void weigh_vectors(const TurnedScores& w) {
+  const F f;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
+  const V never = hn::Set(f, -std::numeric_limits<float>::infinity());
+  const V least = hn::Set(f, 1e-30f), zero = hn::Zero(f), one = hn::Set(f, 1.0f);
+  V top[kVectors];
+  for (int v = 0; v < kVectors; ++v) {
+    V most = never, most1 = never;
+    float* at = w.scores + v * lanes;
+    if (w.mask == nullptr && w.bytes == nullptr) {
+      int64_t j = 0;
+      for (; j + 2 <= w.n; j += 2, at += 2 * w.ld) {
+        most = max_of(hn::LoadU(f, at), most);
+        most1 = max_of(hn::LoadU(f, at + w.ld), most1);
+      }
+      if (j < w.n) most = max_of(hn::LoadU(f, at), most);
+    } else {
+      for (int64_t j = 0; j < w.n; ++j, at += w.ld) {
+        V x = hn::LoadU(f, at);
+        if (w.mask != nullptr)
+          x = hn::Add(x, w.mask_ld == 0 ? hn::Set(f, w.mask[j])
+                                        : hn::LoadU(f, w.mask + j * w.mask_ld + v * lanes));
+        if (w.bytes != nullptr && w.bytes[j] == 0) x = never;
+        hn::StoreU(x, f, at);
+        most = max_of(x, most);
+      }
+    }
+    most = max_of(most, most1);
+    // Where no key counts all weights are 0, and NaN where there is one.
+    top[v] = hn::IfThenElse(hn::Eq(most, never), zero, most);
+  }
+  constexpr int kRows = kGroup > kVectors ? kGroup / kVectors : 1, kTogether = kRows * kVectors;
+  V sum[kTogether], sum1[kTogether];
+  for (int i = 0; i < kTogether; ++i) sum[i] = sum1[i] = zero;
+  const auto powers = [&](float* row, int64_t rows, V(&sums)[kTogether]) HWY_ATTR
+      __attribute__((always_inline)) {
+#pragma GCC unroll 4
+    for (int i = 0; i < kTogether; ++i) {
+      if (i / kVectors >= rows) break;
+      float* const at = row + i / kVectors * w.ld + i % kVectors * lanes;
+      const V e = v_exp_or_zero(f, hn::Sub(hn::LoadU(f, at), top[i % kVectors]), least);
+      hn::StoreU(e, f, at);
+      sums[i] = hn::Add(sums[i], e);
+    }
+  };
+  const auto group = [&](float* row, V(&sums)[kTogether]) HWY_ATTR __attribute__((always_inline)) {
+    if constexpr (kTogether == kGroup && kGroup > 1) {
+      Group<V> x, m;
+#pragma GCC unroll 4
+      for (int i = 0; i < kTogether; ++i) {
+        x.v[i] = hn::LoadU(f, row + i / kVectors * w.ld + i % kVectors * lanes);
+        m.v[i] = top[i % kVectors];
+      }
+      const Group<V> e = v_exp_or_zero(f, gn::Sub(x, m), least);
+#pragma GCC unroll 4
+      for (int i = 0; i < kTogether; ++i) {
+        hn::StoreU(e.v[i], f, row + i / kVectors * w.ld + i % kVectors * lanes);
+        sums[i] = hn::Add(sums[i], e.v[i]);
+      }
+    } else {
+      powers(row, kRows, sums);
+    }
+  };
+  int64_t j = 0;
+  for (; j + 2 * kRows <= w.n; j += 2 * kRows) {
+    group(w.scores + j * w.ld, sum);
+    group(w.scores + (j + kRows) * w.ld, sum1);
+  }
+  for (; j < w.n; ++j) powers(w.scores + j * w.ld, 1, sum);
+  for (int v = 0; v < kVectors; ++v) {
+    V all = zero;
+    for (int i = v; i < kTogether; i += kVectors) all = hn::Add(all, hn::Add(sum[i], sum1[i]));
+    hn::StoreU(hn::IfThenElse(hn::Eq(all, zero), one, hn::Div(one, all)), f, w.factors + v * lanes);
+  }
+}
+void weigh_turned(const TurnedScores& w) {
+  if (w.ld <= static_cast<int64_t>(hn::Lanes(F())))
+    weigh_vectors<1>(w);
+  else
+    weigh_vectors<2>(w);
+}
+
 void multiply_rows(float* y, int64_t step, int64_t rows, int64_t n, const float* factors) {
   const F f;
   const auto lanes = static_cast<int64_t>(hn::Lanes(f));
@@ -347,6 +441,74 @@ void product(int64_t rows, int64_t columns, int64_t k, const float* a, int64_t l
     }
 }
 
+/// Whether the keys that count are the same for all queries of one of the batch.
+bool same_for_all(const AttentionShape& s) {
+  return !s.causal && s.left < 0 && s.right < 0 && s.last < 0;
+}
+
+/// Blocks of queries of which a panel holds one each.
+int64_t turned_blocks(const AttentionShape& s) {
+  return (s.rows + gemm_tiles().panel() - 1) / gemm_tiles().panel();
+}
+int64_t masks_of_heads(const AttentionShape& s) { return s.mask_stride[1] != 0 ? s.q_heads : 1; }
+/// Masks of [query][key] that heads share; 0 where there are too many to turn, or none.
+int64_t turned_masks(const AttentionShape& s) {
+  if (s.mask_columns == 0 || s.mask_stride[2] == 0) return 0;
+  const int64_t masks = (s.mask_stride[0] != 0 ? s.batch : 1) * masks_of_heads(s);
+  return 2 * masks <= s.batch * s.q_heads ? masks : 0;
+}
+int64_t turned_mask_floats(const AttentionShape& s) {
+  return turned_blocks(s) * gemm_tiles().panel() * s.mask_columns;
+}
+
+/// Whether scores have keys as rows and queries as lanes: neither keys nor values are packed then,
+/// which few queries would not repay, and nothing is done across lanes. Sums of weights are as long
+/// as there are keys.
+bool turns(const AttentionShape& s) {
+  constexpr int64_t kMostKeys = 1024;
+  return s.products == AttentionProducts::kFloats && same_for_all(s) && s.softcap <= 0 &&
+         s.rows > kFew && s.columns <= kMostKeys;
+}
+bool turns(const AttentionShape& s, const AttentionData& d) {
+  const bool by_row = (d.mask != nullptr || d.bool_mask != nullptr) && s.mask_stride[2] != 0;
+  return turns(s) && d.sinks == nullptr && d.make == nullptr &&
+         (!by_row || (d.mask != nullptr && turned_masks(s) > 0));
+}
+/// Values of many queries are in one piece, not a head apart.
+bool packs_turned(const AttentionShape& s) {
+  return s.rows >= 64 && s.v.step_stride != s.value_size;
+}
+
+/// y[count, size) = weights [key][query] times values as they lie. Unless they are `whole` vectors
+/// the last value, which is read with what is behind its end, comes from a copy in `room`.
+void turned_product(int64_t count, int64_t size, bool whole, int64_t keys, const float* weights,
+                    int64_t ld, const float* v, int64_t v_step, float* y, int64_t y_step,
+                    float* room) {
+  constexpr int64_t kMost = 320;
+  const GemmTiles& tiles = gemm_tiles();
+  const int64_t width = tiles.panel(), height = tiles.tile_rows(count);
+  if (!whole) {
+    std::copy_n(v + (keys - 1) * v_step, size, room);
+    std::fill_n(room + size, tiles.lanes, 0.0f);
+  }
+  const int64_t lie = whole ? keys : keys - 1, parts = (lie + kMost - 1) / kMost;
+  GemmTile tile{.lda = ld, .ldb = v_step, .ldc = y_step, .ldi = y_step};
+  for (int64_t column = 0; column < size; column += width) {
+    tile.cols = std::min(width, size - column);
+    for (int64_t part = 0; part < parts + (whole ? 0 : 1); ++part) {
+      const int64_t from = part == parts ? lie : lie * part / parts;
+      tile.k = (part == parts ? keys : lie * (part + 1) / parts) - from;
+      tile.b = (part == parts ? room : v + from * v_step) + column;
+      for (int64_t r = 0; r < count; r += height) {
+        tile.a = weights + from * ld + r;
+        tile.c = y + r * y_step + column;
+        tile.init = part > 0 ? tile.c : nullptr;
+        tiles.packed_tile(static_cast<int>(std::min(height, count - r)), tile.cols)(tile);
+      }
+    }
+  }
+}
+
 std::byte* bytes_of(float* p) { return reinterpret_cast<std::byte*>(p); }
 
 /// The keys that count for one query.
@@ -365,11 +527,6 @@ Range range_of(const AttentionShape& s, const AttentionData& d, int64_t b, int64
   if (s.last >= 0) range.from = std::max(range.from, range.to - s.last);
   range.from = std::min(range.from, range.to);
   return range;
-}
-
-/// Whether the keys that count are the same for all queries of one of the batch.
-bool same_for_all(const AttentionShape& s) {
-  return !s.causal && s.left < 0 && s.right < 0 && s.last < 0;
 }
 
 /// Scores of one query to weights but for a factor, in place; outside of the range they become 0.
@@ -445,7 +602,9 @@ bool attention_reads_once(const AttentionShape& s) {
 }
 
 size_t attention_scratch_floats(const AttentionShape& s) {
-  return static_cast<size_t>(s.batch * s.kv_heads) * (key_floats(s) + value_floats(s)) + 128;
+  const size_t masks = turns(s) ? static_cast<size_t>(turned_masks(s) * turned_mask_floats(s)) : 0;
+  return static_cast<size_t>(s.batch * s.kv_heads) * (key_floats(s) + value_floats(s)) + masks +
+         192;
 }
 
 namespace {
@@ -462,6 +621,9 @@ class Attention {
         packed_values_(scratch +
                        (static_cast<size_t>(shape.batch * shape.kv_heads) * key_step_ + 15) / 16 *
                            16),
+        turned_mask_(packed_values_ +
+                     (static_cast<size_t>(shape.batch * shape.kv_heads) * value_step_ + 15) / 16 *
+                         16),
         held_(static_cast<size_t>(shape.batch * shape.kv_heads)) {
     // Blocks whose scores take at most half a megabyte. A causal block computes a triangle that
     // counts for nothing: smaller ones waste less.
@@ -478,6 +640,7 @@ class Attention {
   }
 
   void run() {
+    if (turns(s_, d_)) return run_turned();
     const bool packs = pack_keys(s_) || pack_values(s_), makes = d_.make != nullptr && !once_;
     if (packs || makes)
       parallel(s_.batch * s_.kv_heads, 1, [&](int64_t begin, int64_t end) {
@@ -542,6 +705,82 @@ class Attention {
     if (by_bf16(s_)) return {0, std::min(s_.columns, d_.valid[b])};
     const int64_t unit = by_digits(s_) ? kDigitsDepth : gemm_tiles().panel();
     return {whole.from / unit * unit, whole.to};
+  }
+
+  /// Blocks of as many queries as a panel has.
+  void run_turned() {
+    const int64_t width = gemm_tiles().panel(), blocks = turned_blocks(s_);
+    const int64_t masks = d_.mask != nullptr ? turned_masks(s_) : 0;
+    parallel(masks * blocks, std::max<int64_t>(1, (1 << 14) / (width * s_.mask_columns + 1)),
+             [&](int64_t begin, int64_t end) {
+               for (int64_t i = begin; i < end; ++i) {
+                 const int64_t first = i % blocks * width, mask = i / blocks;
+                 const int64_t at = mask / masks_of_heads(s_) * s_.mask_stride[0] +
+                                    mask % masks_of_heads(s_) * s_.mask_stride[1] +
+                                    first * s_.mask_stride[2];
+                 pack_b_panel(d_.mask + at, 1, s_.mask_stride[2], s_.mask_columns,
+                              std::min(width, s_.rows - first), 1,
+                              turned_mask_ + i * width * s_.mask_columns);
+               }
+             });
+    const bool packs = packs_turned(s_) && pack_values(s_);
+    if (packs)
+      parallel(s_.batch * s_.kv_heads, 1, [&](int64_t begin, int64_t end) {
+        for (int64_t line = begin; line < end; ++line)
+          pack_b(d_.v + s_.v.at(line / s_.kv_heads, line % s_.kv_heads), s_.v.step_stride, 1,
+                 s_.columns, s_.value_size, 1, values_of(line));
+      });
+    const int64_t floats = (s_.size + s_.columns + 3) * width + s_.value_size;
+    parallel(s_.batch * s_.q_heads * blocks, 1, [&](int64_t begin, int64_t end) {
+      float* const room = thread_floats(1, static_cast<size_t>(floats));
+      for (int64_t task = begin; task < end; ++task)
+        attend_turned(task / blocks / s_.q_heads, task / blocks % s_.q_heads, task % blocks, packs,
+                      room);
+    });
+  }
+  void attend_turned(int64_t b, int64_t h, int64_t block, bool packed, float* room) const {
+    const GemmTiles& tiles = gemm_tiles();
+    const int64_t width = tiles.panel(), first = block * width;
+    const int64_t count = std::min(width, s_.rows - first);
+    const int64_t ld = count <= tiles.lanes ? tiles.lanes : width;
+    const int64_t head = h / (s_.q_heads / s_.kv_heads), line = b * s_.kv_heads + head;
+    const int64_t keys = range_of(s_, d_, b, first).to;
+    float* const y = d_.y + s_.y.at(b, h) + first * s_.y.step_stride;
+    if (keys == 0) {
+      for (int64_t i = 0; i < count; ++i)
+        std::fill_n(y + i * s_.y.step_stride, s_.value_size, 0.0f);
+      return;
+    }
+    float *const queries = room, *const scores = queries + s_.size * width,
+                 *const factors = scores + s_.columns * width, *const last = factors + width;
+    pack_b_panel(d_.q + s_.q.at(b, h) + first * s_.q.step_stride, 1, s_.q.step_stride, s_.size,
+                 count, s_.scale, queries);
+    product(keys, ld, s_.size, d_.k + s_.k.at(b, head), s_.k.step_stride, queries, width, 0, scores,
+            ld);
+    const int64_t mask_at = b * s_.mask_stride[0] + h * s_.mask_stride[1];
+    TurnedScores turned{.scores = scores,
+                        .ld = ld,
+                        .n = keys,
+                        .mask = d_.mask != nullptr ? d_.mask + mask_at : nullptr,
+                        .mask_ld = 0,
+                        .bytes = d_.bool_mask != nullptr ? d_.bool_mask + mask_at : nullptr,
+                        .factors = factors};
+    if (d_.mask != nullptr && s_.mask_stride[2] != 0) {
+      const int64_t mask =
+          (s_.mask_stride[0] != 0 ? b : 0) * masks_of_heads(s_) + (s_.mask_stride[1] != 0 ? h : 0);
+      turned.mask = turned_mask_ + (mask * turned_blocks(s_) + block) * width * s_.mask_columns;
+      turned.mask_ld = width;
+    }
+    TOMBOLO_TARGET(void(const TurnedScores&), weigh_turned)(turned);
+    for (int64_t column = 0; packed && column < s_.value_size; column += width)
+      turned_product(count, std::min(width, s_.value_size - column), true, keys, scores, ld,
+                     values_of(line) + column * s_.columns, width, y + column, s_.y.step_stride,
+                     last);
+    if (!packed)
+      turned_product(count, s_.value_size, s_.value_size % tiles.lanes == 0, keys, scores, ld,
+                     d_.v + s_.v.at(b, head), s_.v.step_stride, y, s_.y.step_stride, last);
+    TOMBOLO_TARGET(void(float*, int64_t, int64_t, int64_t, const float*), multiply_rows)
+    (y, s_.y.step_stride, count, s_.value_size, factors);
   }
 
   /// The first query of a block.
@@ -729,7 +968,7 @@ class Attention {
   const size_t key_step_, value_step_;  ///< floats of a head
   int64_t unit_ = 1, units_ = 0;        ///< of queries that stay together
   int64_t block_ = 0, blocks_ = 0;      ///< queries of the largest block
-  float *packed_keys_, *packed_values_;
+  float *packed_keys_, *packed_values_, *turned_mask_;
   std::vector<uint8_t> held_;  ///< lines whose keys and values integers hold
 };
 
