@@ -13,6 +13,8 @@
 
 #include "runtime/kernels/across-inl.h"
 #include "runtime/kernels/attention/attention.h"
+#include "runtime/kernels/attention/attention_parts.h"
+#include "runtime/kernels/attention/attention_turned.h"
 #include "runtime/kernels/dispatch.h"
 #include "runtime/kernels/elementwise/unary.h"
 #include "runtime/kernels/isa.h"
@@ -35,16 +37,6 @@ struct WholeRows {
   const uint8_t* bytes;  ///< bytes of truth, or null
   int64_t mask_step;
   float* factors;  ///< for each row, what its weights lack
-};
-
-/// Scores of n keys, a row each, with some vectors of queries, and what makes weights of them.
-struct TurnedScores {
-  float* scores;
-  int64_t ld, n;
-  const float* mask;     ///< added, or null: one for each key or, mask_ld apart, as the scores
-  int64_t mask_ld;       ///< 0: one for each key
-  const uint8_t* bytes;  ///< of truth, one for each key, or null
-  float* factors;        ///< for each query, what its weights lack
 };
 
 /// Some queries and n keys; scores of a query ld behind those of the one before.
@@ -141,6 +133,48 @@ void dots(const QueryRows& all) {
   }
 }
 
+/// kV vectors of each row, the last perhaps of less, in several sums that do not wait for each
+/// other.
+template <int kV>
+void add_rest(const float* HWY_RESTRICT weights, const float* HWY_RESTRICT v, int64_t step,
+              int64_t n, int64_t size, float* HWY_RESTRICT out) {
+  const F f;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
+  constexpr int kSums = kV == 1 ? 8 : kV == 2 ? 4 : 2, kLast = kV - 1;
+  const int64_t last = size - kLast * lanes;
+  V s[kSums][kV];
+#pragma GCC unroll 8
+  for (int i = 0; i < kSums; ++i)
+#pragma GCC unroll 4
+    for (int r = 0; r < kV; ++r) s[i][r] = hn::Zero(f);
+  const auto add = [&](int i, int64_t j, auto&& load) HWY_ATTR __attribute__((always_inline)) {
+    const V w = hn::Set(f, weights[j]);
+    const float* const row = v + j * step;
+#pragma GCC unroll 4
+    for (int r = 0; r < kLast; ++r) s[i][r] = hn::MulAdd(w, hn::LoadU(f, row + r * lanes), s[i][r]);
+    s[i][kLast] = hn::MulAdd(w, load(row + kLast * lanes), s[i][kLast]);
+  };
+  const auto rows = [&](auto&& load) HWY_ATTR __attribute__((always_inline)) {
+    int64_t j = 0;
+    for (; j + kSums <= n; j += kSums)
+#pragma GCC unroll 8
+      for (int i = 0; i < kSums; ++i) add(i, j + i, load);
+    for (; j < n; ++j) add(0, j, load);
+  };
+  if (last == lanes)
+    rows([&](const float* p) HWY_ATTR __attribute__((always_inline)) { return hn::LoadU(f, p); });
+  else
+    rows([&](const float* p) HWY_ATTR
+         __attribute__((always_inline)) { return load_n(f, p, last); });
+#pragma GCC unroll 4
+  for (int r = 0; r < kV; ++r) {
+#pragma GCC unroll 8
+    for (int i = 1; i < kSums; ++i) s[0][r] = hn::Add(s[0][r], s[i][r]);
+    const int64_t left = size - r * lanes;
+    store_n(hn::Add(s[0][r], load_n(f, out + r * lanes, left)), f, out + r * lanes, left);
+  }
+}
+
 void add_rows(const float* HWY_RESTRICT weights, const float* HWY_RESTRICT v, int64_t step,
               int64_t n, int64_t size, float* HWY_RESTRICT out) {
   const F f;
@@ -159,11 +193,17 @@ void add_rows(const float* HWY_RESTRICT weights, const float* HWY_RESTRICT v, in
 #pragma GCC unroll 4
     for (int r = 0; r < 4; ++r) hn::StoreU(s[r], f, out + i + r * lanes);
   }
-  for (; i < size; i += lanes) {
-    V s = load_n(f, out + i, size - i);
-    for (int64_t j = 0; j < n; ++j)
-      s = hn::MulAdd(hn::Set(f, weights[j]), load_n(f, v + j * step + i, size - i), s);
-    store_n(s, f, out + i, size - i);
+  switch ((size - i + lanes - 1) / lanes) {
+    case 1:
+      return add_rest<1>(weights, v + i, step, n, size - i, out + i);
+    case 2:
+      return add_rest<2>(weights, v + i, step, n, size - i, out + i);
+    case 3:
+      return add_rest<3>(weights, v + i, step, n, size - i, out + i);
+    case 4:
+      return add_rest<4>(weights, v + i, step, n, size - i, out + i);
+    default:
+      return;
   }
 }
 
@@ -280,90 +320,6 @@ void weigh_whole_rows(const WholeRows& w) {
   }
 }
 
-/// As weigh_whole_rows() does, with queries as lanes: nothing is done across lanes.
-template <int kVectors>
-void weigh_vectors(const TurnedScores& w) {
-  const F f;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
-  const V never = hn::Set(f, -std::numeric_limits<float>::infinity());
-  const V least = hn::Set(f, 1e-30f), zero = hn::Zero(f), one = hn::Set(f, 1.0f);
-  V top[kVectors];
-  for (int v = 0; v < kVectors; ++v) {
-    V most = never, most1 = never;
-    float* at = w.scores + v * lanes;
-    if (w.mask == nullptr && w.bytes == nullptr) {
-      int64_t j = 0;
-      for (; j + 2 <= w.n; j += 2, at += 2 * w.ld) {
-        most = max_of(hn::LoadU(f, at), most);
-        most1 = max_of(hn::LoadU(f, at + w.ld), most1);
-      }
-      if (j < w.n) most = max_of(hn::LoadU(f, at), most);
-    } else {
-      for (int64_t j = 0; j < w.n; ++j, at += w.ld) {
-        V x = hn::LoadU(f, at);
-        if (w.mask != nullptr)
-          x = hn::Add(x, w.mask_ld == 0 ? hn::Set(f, w.mask[j])
-                                        : hn::LoadU(f, w.mask + j * w.mask_ld + v * lanes));
-        if (w.bytes != nullptr && w.bytes[j] == 0) x = never;
-        hn::StoreU(x, f, at);
-        most = max_of(x, most);
-      }
-    }
-    most = max_of(most, most1);
-    // Where no key counts all weights are 0, and NaN where there is one.
-    top[v] = hn::IfThenElse(hn::Eq(most, never), zero, most);
-  }
-  constexpr int kRows = kGroup > kVectors ? kGroup / kVectors : 1, kTogether = kRows * kVectors;
-  V sum[kTogether], sum1[kTogether];
-  for (int i = 0; i < kTogether; ++i) sum[i] = sum1[i] = zero;
-  const auto powers = [&](float* row, int64_t rows, V(&sums)[kTogether]) HWY_ATTR
-      __attribute__((always_inline)) {
-#pragma GCC unroll 4
-    for (int i = 0; i < kTogether; ++i) {
-      if (i / kVectors >= rows) break;
-      float* const at = row + i / kVectors * w.ld + i % kVectors * lanes;
-      const V e = v_exp_or_zero(f, hn::Sub(hn::LoadU(f, at), top[i % kVectors]), least);
-      hn::StoreU(e, f, at);
-      sums[i] = hn::Add(sums[i], e);
-    }
-  };
-  const auto group = [&](float* row, V(&sums)[kTogether]) HWY_ATTR __attribute__((always_inline)) {
-    if constexpr (kTogether == kGroup && kGroup > 1) {
-      Group<V> x, m;
-#pragma GCC unroll 4
-      for (int i = 0; i < kTogether; ++i) {
-        x.v[i] = hn::LoadU(f, row + i / kVectors * w.ld + i % kVectors * lanes);
-        m.v[i] = top[i % kVectors];
-      }
-      const Group<V> e = v_exp_or_zero(f, gn::Sub(x, m), least);
-#pragma GCC unroll 4
-      for (int i = 0; i < kTogether; ++i) {
-        hn::StoreU(e.v[i], f, row + i / kVectors * w.ld + i % kVectors * lanes);
-        sums[i] = hn::Add(sums[i], e.v[i]);
-      }
-    } else {
-      powers(row, kRows, sums);
-    }
-  };
-  int64_t j = 0;
-  for (; j + 2 * kRows <= w.n; j += 2 * kRows) {
-    group(w.scores + j * w.ld, sum);
-    group(w.scores + (j + kRows) * w.ld, sum1);
-  }
-  for (; j < w.n; ++j) powers(w.scores + j * w.ld, 1, sum);
-  for (int v = 0; v < kVectors; ++v) {
-    V all = zero;
-    for (int i = v; i < kTogether; i += kVectors) all = hn::Add(all, hn::Add(sum[i], sum1[i]));
-    hn::StoreU(hn::IfThenElse(hn::Eq(all, zero), one, hn::Div(one, all)), f, w.factors + v * lanes);
-  }
-}
-void weigh_turned(const TurnedScores& w) {
-  if (w.ld <= static_cast<int64_t>(hn::Lanes(F())))
-    weigh_vectors<1>(w);
-  else
-    weigh_vectors<2>(w);
-}
-
 void multiply_rows(float* y, int64_t step, int64_t rows, int64_t n, const float* factors) {
   const F f;
   const auto lanes = static_cast<int64_t>(hn::Lanes(f));
@@ -383,17 +339,18 @@ HWY_AFTER_NAMESPACE();
 namespace tombolo {
 namespace {
 
-constexpr int64_t kFew = 8;  ///< queries for which K is not worth packing
-
 bool by_bf16(const AttentionShape& s) { return s.products == AttentionProducts::kBf16; }
 bool by_digits(const AttentionShape& s) { return s.products == AttentionProducts::kDigits; }
 
 bool pack_keys(const AttentionShape& s) {
-  return s.products != AttentionProducts::kFloats || s.rows * (s.q_heads / s.kv_heads) > kFew;
+  return s.products != AttentionProducts::kFloats ||
+         s.rows * (s.q_heads / s.kv_heads) > kFewQueries;
 }
-/// Many queries read all values again and again: in one piece, not a head apart.
+/// Many queries read all values again and again: in one piece, not a head apart, and whole vectors.
 bool pack_values(const AttentionShape& s) {
-  return s.products != AttentionProducts::kFloats || s.value_size % gemm_tiles().lanes != 0 ||
+  return s.products != AttentionProducts::kFloats ||
+         (s.value_size % gemm_tiles().lanes != 0 &&
+          (s.rows > kFewQueries || s.value_size > kLongValue)) ||
          (s.rows >= 64 && s.v.step_stride != s.value_size);
 }
 
@@ -414,125 +371,12 @@ size_t value_floats(const AttentionShape& s) {
   return pack_values(s) ? floats_of(s, s.columns, s.value_size) : 0;
 }
 
-/// c[rows, columns) = a b by tiles, or += it, b in panels `panel_step` apart. Of a long b what the
-/// first cache holds meets all rows before the next.
-void product(int64_t rows, int64_t columns, int64_t k, const float* a, int64_t lda, const float* b,
-             int64_t ldb, int64_t panel_step, float* c, int64_t ldc, bool add = false) {
-  constexpr int64_t kMost = 320;
-  const GemmTiles& tiles = gemm_tiles();
-  const int64_t turns = (rows + tiles.max_rows - 1) / tiles.max_rows;
-  const int64_t width = tiles.panel(), parts = (k + kMost - 1) / kMost;
-  GemmTile tile{.lda = lda, .ldb = ldb, .ldc = ldc};
-  for (int64_t column = 0; column < columns; column += width)
-    for (int64_t part = 0; part < parts; ++part) {
-      const int64_t from = k * part / parts;
-      tile.k = k * (part + 1) / parts - from;
-      tile.b = b + column / width * panel_step + from * ldb;
-      tile.cols = std::min(width, columns - column);
-      for (int64_t turn = 0; turn < turns; ++turn) {
-        const int64_t r = rows * turn / turns;
-        tile.a = a + r * lda + from;
-        tile.c = c + r * ldc + column;
-        tile.init = add || part > 0 ? tile.c : nullptr;
-        tile.ldi = ldc;
-        const int count = static_cast<int>(rows * (turn + 1) / turns - r);
-        tiles.row_major_tile(count, tile.cols)(tile);
-      }
-    }
-}
-
-/// Whether the keys that count are the same for all queries of one of the batch.
-bool same_for_all(const AttentionShape& s) {
-  return !s.causal && s.left < 0 && s.right < 0 && s.last < 0;
-}
-
-/// Blocks of queries of which a panel holds one each.
-int64_t turned_blocks(const AttentionShape& s) {
-  return (s.rows + gemm_tiles().panel() - 1) / gemm_tiles().panel();
-}
-int64_t masks_of_heads(const AttentionShape& s) { return s.mask_stride[1] != 0 ? s.q_heads : 1; }
-/// Masks of [query][key] that heads share; 0 where there are too many to turn, or none.
-int64_t turned_masks(const AttentionShape& s) {
-  if (s.mask_columns == 0 || s.mask_stride[2] == 0) return 0;
-  const int64_t masks = (s.mask_stride[0] != 0 ? s.batch : 1) * masks_of_heads(s);
-  return 2 * masks <= s.batch * s.q_heads ? masks : 0;
-}
-int64_t turned_mask_floats(const AttentionShape& s) {
-  return turned_blocks(s) * gemm_tiles().panel() * s.mask_columns;
-}
-
-/// Whether scores have keys as rows and queries as lanes: neither keys nor values are packed then,
-/// which few queries would not repay, and nothing is done across lanes. Sums of weights are as long
-/// as there are keys.
-bool turns(const AttentionShape& s) {
-  constexpr int64_t kMostKeys = 1024;
-  return s.products == AttentionProducts::kFloats && same_for_all(s) && s.softcap <= 0 &&
-         s.rows > kFew && s.columns <= kMostKeys;
-}
-bool turns(const AttentionShape& s, const AttentionData& d) {
-  const bool by_row = (d.mask != nullptr || d.bool_mask != nullptr) && s.mask_stride[2] != 0;
-  return turns(s) && d.sinks == nullptr && d.make == nullptr &&
-         (!by_row || (d.mask != nullptr && turned_masks(s) > 0));
-}
-/// Values of many queries are in one piece, not a head apart.
-bool packs_turned(const AttentionShape& s) {
-  return s.rows >= 64 && s.v.step_stride != s.value_size;
-}
-
-/// y[count, size) = weights [key][query] times values as they lie. Unless they are `whole` vectors
-/// the last value, which is read with what is behind its end, comes from a copy in `room`.
-void turned_product(int64_t count, int64_t size, bool whole, int64_t keys, const float* weights,
-                    int64_t ld, const float* v, int64_t v_step, float* y, int64_t y_step,
-                    float* room) {
-  constexpr int64_t kMost = 320;
-  const GemmTiles& tiles = gemm_tiles();
-  const int64_t width = tiles.panel(), height = tiles.tile_rows(count);
-  if (!whole) {
-    std::copy_n(v + (keys - 1) * v_step, size, room);
-    std::fill_n(room + size, tiles.lanes, 0.0f);
-  }
-  const int64_t lie = whole ? keys : keys - 1, parts = (lie + kMost - 1) / kMost;
-  GemmTile tile{.lda = ld, .ldb = v_step, .ldc = y_step, .ldi = y_step};
-  for (int64_t column = 0; column < size; column += width) {
-    tile.cols = std::min(width, size - column);
-    for (int64_t part = 0; part < parts + (whole ? 0 : 1); ++part) {
-      const int64_t from = part == parts ? lie : lie * part / parts;
-      tile.k = (part == parts ? keys : lie * (part + 1) / parts) - from;
-      tile.b = (part == parts ? room : v + from * v_step) + column;
-      for (int64_t r = 0; r < count; r += height) {
-        tile.a = weights + from * ld + r;
-        tile.c = y + r * y_step + column;
-        tile.init = part > 0 ? tile.c : nullptr;
-        tiles.packed_tile(static_cast<int>(std::min(height, count - r)), tile.cols)(tile);
-      }
-    }
-  }
-}
-
 std::byte* bytes_of(float* p) { return reinterpret_cast<std::byte*>(p); }
-
-/// The keys that count for one query.
-struct Range {
-  int64_t from, to;
-};
-
-Range range_of(const AttentionShape& s, const AttentionData& d, int64_t b, int64_t row) {
-  const int64_t position = d.offsets[b] + row;
-  Range range{0, std::min(s.columns, d.valid[b])};
-  if (s.causal) range.to = std::min(range.to, position + 1);
-  if (s.left >= 0) range.from = std::max(range.from, position - s.left);
-  if (s.right >= 0) range.to = std::min(range.to, position + s.right + 1);
-  if (d.mask != nullptr || d.bool_mask != nullptr) range.to = std::min(range.to, s.mask_columns);
-  range.to = std::max(range.to, int64_t{0});
-  if (s.last >= 0) range.from = std::max(range.from, range.to - s.last);
-  range.from = std::min(range.from, range.to);
-  return range;
-}
 
 /// Scores of one query to weights but for a factor, in place; outside of the range they become 0.
 /// Gives the factor.
 float weigh(const AttentionShape& s, const AttentionData& d, int64_t b, int64_t h, int64_t row,
-            Range range, Range block, float* scores) {
+            KeyRange range, KeyRange block, float* scores) {
   const int64_t n = range.to - range.from;
   float* x = scores + range.from;
   std::fill(scores + block.from, x, 0.0f);
@@ -564,6 +408,50 @@ float weigh(const AttentionShape& s, const AttentionData& d, int64_t b, int64_t 
 }
 
 }  // namespace
+
+KeyRange range_of(const AttentionShape& s, const AttentionData& d, int64_t b, int64_t row) {
+  const int64_t position = d.offsets[b] + row;
+  KeyRange range{0, std::min(s.columns, d.valid[b])};
+  if (s.causal) range.to = std::min(range.to, position + 1);
+  if (s.left >= 0) range.from = std::max(range.from, position - s.left);
+  if (s.right >= 0) range.to = std::min(range.to, position + s.right + 1);
+  if (d.mask != nullptr || d.bool_mask != nullptr) range.to = std::min(range.to, s.mask_columns);
+  range.to = std::max(range.to, int64_t{0});
+  if (s.last >= 0) range.from = std::max(range.from, range.to - s.last);
+  range.from = std::min(range.from, range.to);
+  return range;
+}
+
+void attention_product(int64_t rows, int64_t columns, int64_t k, const float* a, int64_t lda,
+                       const float* b, int64_t ldb, int64_t panel_step, float* c, int64_t ldc,
+                       bool add) {
+  constexpr int64_t kMost = 320;
+  const GemmTiles& tiles = gemm_tiles();
+  const int64_t turns = (rows + tiles.max_rows - 1) / tiles.max_rows;
+  const int64_t width = tiles.panel(), parts = (k + kMost - 1) / kMost;
+  GemmTile tile{.lda = lda, .ldb = ldb, .ldc = ldc};
+  for (int64_t column = 0; column < columns; column += width)
+    for (int64_t part = 0; part < parts; ++part) {
+      const int64_t from = k * part / parts;
+      tile.k = k * (part + 1) / parts - from;
+      tile.b = b + column / width * panel_step + from * ldb;
+      tile.cols = std::min(width, columns - column);
+      for (int64_t turn = 0; turn < turns; ++turn) {
+        const int64_t r = rows * turn / turns;
+        tile.a = a + r * lda + from;
+        tile.c = c + r * ldc + column;
+        tile.init = add || part > 0 ? tile.c : nullptr;
+        tile.ldi = ldc;
+        const int count = static_cast<int>(rows * (turn + 1) / turns - r);
+        tiles.row_major_tile(count, tile.cols)(tile);
+      }
+    }
+}
+
+void scale_rows(float* y, int64_t step, int64_t rows, int64_t n, const float* factors) {
+  TOMBOLO_TARGET(void(float*, int64_t, int64_t, int64_t, const float*), multiply_rows)
+  (y, step, rows, n, factors);
+}
 
 void dot_rows(const float* q, const float* k, int64_t step, int64_t n, int64_t size, float* out) {
   TOMBOLO_TARGET(void(const QueryRows&), dots)(QueryRows{q, 0, 1, k, step, n, size, out, 0});
@@ -598,13 +486,12 @@ AttentionProducts attention_products(const AttentionShape& s, bool rounds) {
 }
 
 bool attention_reads_once(const AttentionShape& s) {
-  return s.q_heads == s.kv_heads && s.rows <= kFew && !pack_keys(s) && !pack_values(s);
+  return s.q_heads == s.kv_heads && s.rows <= kFewQueries && !pack_keys(s) && !pack_values(s);
 }
 
 size_t attention_scratch_floats(const AttentionShape& s) {
-  const size_t masks = turns(s) ? static_cast<size_t>(turned_masks(s) * turned_mask_floats(s)) : 0;
-  return static_cast<size_t>(s.batch * s.kv_heads) * (key_floats(s) + value_floats(s)) + masks +
-         192;
+  const size_t lines = static_cast<size_t>(s.batch * s.kv_heads);
+  return std::max(lines * (key_floats(s) + value_floats(s)), attention_turned_floats(s)) + 128;
 }
 
 namespace {
@@ -621,9 +508,6 @@ class Attention {
         packed_values_(scratch +
                        (static_cast<size_t>(shape.batch * shape.kv_heads) * key_step_ + 15) / 16 *
                            16),
-        turned_mask_(packed_values_ +
-                     (static_cast<size_t>(shape.batch * shape.kv_heads) * value_step_ + 15) / 16 *
-                         16),
         held_(static_cast<size_t>(shape.batch * shape.kv_heads)) {
     // Blocks whose scores take at most half a megabyte. A causal block computes a triangle that
     // counts for nothing: smaller ones waste less.
@@ -640,7 +524,6 @@ class Attention {
   }
 
   void run() {
-    if (turns(s_, d_)) return run_turned();
     const bool packs = pack_keys(s_) || pack_values(s_), makes = d_.make != nullptr && !once_;
     if (packs || makes)
       parallel(s_.batch * s_.kv_heads, 1, [&](int64_t begin, int64_t end) {
@@ -692,10 +575,10 @@ class Attention {
   }
 
   /// The keys that count for any of the queries, in whole panels.
-  Range keys_for(int64_t b, int64_t first, int64_t last) const {
-    Range whole{s_.columns, 0};
+  KeyRange keys_for(int64_t b, int64_t first, int64_t last) const {
+    KeyRange whole{s_.columns, 0};
     for (int64_t row = first; row < last; ++row) {
-      const Range range = range_of(s_, d_, b, row);
+      const KeyRange range = range_of(s_, d_, b, row);
       if (range.from == range.to) continue;
       whole.from = std::min(whole.from, range.from);
       whole.to = std::max(whole.to, range.to);
@@ -707,82 +590,6 @@ class Attention {
     return {whole.from / unit * unit, whole.to};
   }
 
-  /// Blocks of as many queries as a panel has.
-  void run_turned() {
-    const int64_t width = gemm_tiles().panel(), blocks = turned_blocks(s_);
-    const int64_t masks = d_.mask != nullptr ? turned_masks(s_) : 0;
-    parallel(masks * blocks, std::max<int64_t>(1, (1 << 14) / (width * s_.mask_columns + 1)),
-             [&](int64_t begin, int64_t end) {
-               for (int64_t i = begin; i < end; ++i) {
-                 const int64_t first = i % blocks * width, mask = i / blocks;
-                 const int64_t at = mask / masks_of_heads(s_) * s_.mask_stride[0] +
-                                    mask % masks_of_heads(s_) * s_.mask_stride[1] +
-                                    first * s_.mask_stride[2];
-                 pack_b_panel(d_.mask + at, 1, s_.mask_stride[2], s_.mask_columns,
-                              std::min(width, s_.rows - first), 1,
-                              turned_mask_ + i * width * s_.mask_columns);
-               }
-             });
-    const bool packs = packs_turned(s_) && pack_values(s_);
-    if (packs)
-      parallel(s_.batch * s_.kv_heads, 1, [&](int64_t begin, int64_t end) {
-        for (int64_t line = begin; line < end; ++line)
-          pack_b(d_.v + s_.v.at(line / s_.kv_heads, line % s_.kv_heads), s_.v.step_stride, 1,
-                 s_.columns, s_.value_size, 1, values_of(line));
-      });
-    const int64_t floats = (s_.size + s_.columns + 3) * width + s_.value_size;
-    parallel(s_.batch * s_.q_heads * blocks, 1, [&](int64_t begin, int64_t end) {
-      float* const room = thread_floats(1, static_cast<size_t>(floats));
-      for (int64_t task = begin; task < end; ++task)
-        attend_turned(task / blocks / s_.q_heads, task / blocks % s_.q_heads, task % blocks, packs,
-                      room);
-    });
-  }
-  void attend_turned(int64_t b, int64_t h, int64_t block, bool packed, float* room) const {
-    const GemmTiles& tiles = gemm_tiles();
-    const int64_t width = tiles.panel(), first = block * width;
-    const int64_t count = std::min(width, s_.rows - first);
-    const int64_t ld = count <= tiles.lanes ? tiles.lanes : width;
-    const int64_t head = h / (s_.q_heads / s_.kv_heads), line = b * s_.kv_heads + head;
-    const int64_t keys = range_of(s_, d_, b, first).to;
-    float* const y = d_.y + s_.y.at(b, h) + first * s_.y.step_stride;
-    if (keys == 0) {
-      for (int64_t i = 0; i < count; ++i)
-        std::fill_n(y + i * s_.y.step_stride, s_.value_size, 0.0f);
-      return;
-    }
-    float *const queries = room, *const scores = queries + s_.size * width,
-                 *const factors = scores + s_.columns * width, *const last = factors + width;
-    pack_b_panel(d_.q + s_.q.at(b, h) + first * s_.q.step_stride, 1, s_.q.step_stride, s_.size,
-                 count, s_.scale, queries);
-    product(keys, ld, s_.size, d_.k + s_.k.at(b, head), s_.k.step_stride, queries, width, 0, scores,
-            ld);
-    const int64_t mask_at = b * s_.mask_stride[0] + h * s_.mask_stride[1];
-    TurnedScores turned{.scores = scores,
-                        .ld = ld,
-                        .n = keys,
-                        .mask = d_.mask != nullptr ? d_.mask + mask_at : nullptr,
-                        .mask_ld = 0,
-                        .bytes = d_.bool_mask != nullptr ? d_.bool_mask + mask_at : nullptr,
-                        .factors = factors};
-    if (d_.mask != nullptr && s_.mask_stride[2] != 0) {
-      const int64_t mask =
-          (s_.mask_stride[0] != 0 ? b : 0) * masks_of_heads(s_) + (s_.mask_stride[1] != 0 ? h : 0);
-      turned.mask = turned_mask_ + (mask * turned_blocks(s_) + block) * width * s_.mask_columns;
-      turned.mask_ld = width;
-    }
-    TOMBOLO_TARGET(void(const TurnedScores&), weigh_turned)(turned);
-    for (int64_t column = 0; packed && column < s_.value_size; column += width)
-      turned_product(count, std::min(width, s_.value_size - column), true, keys, scores, ld,
-                     values_of(line) + column * s_.columns, width, y + column, s_.y.step_stride,
-                     last);
-    if (!packed)
-      turned_product(count, s_.value_size, s_.value_size % tiles.lanes == 0, keys, scores, ld,
-                     d_.v + s_.v.at(b, head), s_.v.step_stride, y, s_.y.step_stride, last);
-    TOMBOLO_TARGET(void(float*, int64_t, int64_t, int64_t, const float*), multiply_rows)
-    (y, s_.y.step_stride, count, s_.value_size, factors);
-  }
-
   /// The first query of a block.
   int64_t start_of(int64_t block) const {
     return std::min(s_.rows, units_ * block / blocks_ * unit_);
@@ -792,7 +599,7 @@ class Attention {
     const int64_t first = start_of(block), count = start_of(block + 1) - first;
     const int64_t line = b * s_.kv_heads + h / (s_.q_heads / s_.kv_heads);
     float* const y = d_.y + s_.y.at(b, h) + first * s_.y.step_stride;
-    const Range keys = keys_for(b, first, first + count);
+    const KeyRange keys = keys_for(b, first, first + count);
     if (keys.from == keys.to) {
       for (const bool values : {false, true})
         each_part(line, values, keys, nullptr, [](auto...) {});
@@ -812,20 +619,19 @@ class Attention {
     score(b, h, line, q, count, keys, scores);
     weigh_rows(b, h, first, count, keys, scores, factors);
     add_values(b, h, line, count, keys, scores, y);
-    TOMBOLO_TARGET(void(float*, int64_t, int64_t, int64_t, const float*), multiply_rows)
-    (y, s_.y.step_stride, count, s_.value_size, factors);
+    scale_rows(y, s_.y.step_stride, count, s_.value_size, factors);
   }
 
-  void score(int64_t b, int64_t h, int64_t line, const float* q, int64_t count, Range keys,
+  void score(int64_t b, int64_t h, int64_t line, const float* q, int64_t count, KeyRange keys,
              float* scores) const {
     const int64_t width = gemm_tiles().panel();
     if (by_bf16(s_))
       return bf16_gemm(count, keys.to, s_.size, q, s_.q.step_stride, bytes_of(keys_of(line)),
                        scores, ld_, {});
     if (pack_keys(s_))
-      return product(count, keys.to - keys.from, s_.size, q, s_.q.step_stride,
-                     keys_of(line) + keys.from * s_.size, width, width * s_.size,
-                     scores + keys.from, ld_);
+      return attention_product(count, keys.to - keys.from, s_.size, q, s_.q.step_stride,
+                               keys_of(line) + keys.from * s_.size, width, width * s_.size,
+                               scores + keys.from, ld_);
     each_part(line, false, keys, d_.k + s_.k.at(b, h / (s_.q_heads / s_.kv_heads)),
               [&](const float* k, int64_t from, int64_t to) {
                 TOMBOLO_TARGET(void(const QueryRows&), dots)
@@ -837,7 +643,7 @@ class Attention {
   /// take(steps, from, to) for the keys that count, or their values: all of them where they lie
   /// (`there`), or as they are made, while they are in the first cache.
   template <typename Take>
-  void each_part(int64_t line, bool values, Range keys, const float* there, Take&& take) const {
+  void each_part(int64_t line, bool values, KeyRange keys, const float* there, Take&& take) const {
     const int64_t step = values ? s_.v.step_stride : s_.k.step_stride;
     if (d_.make == nullptr || !once_) {
       if (keys.from < keys.to) take(there + keys.from * step, keys.from, keys.to);
@@ -854,7 +660,7 @@ class Attention {
   }
 
   /// Scores of queries to weights but for factors.
-  void weigh_rows(int64_t b, int64_t h, int64_t first, int64_t count, Range keys, float* scores,
+  void weigh_rows(int64_t b, int64_t h, int64_t first, int64_t count, KeyRange keys, float* scores,
                   float* factors) const {
     if (s_.softcap <= 0 && d_.sinks == nullptr && same_for_all(s_) &&
         range_of(s_, d_, b, first).to == keys.to) {
@@ -876,20 +682,27 @@ class Attention {
           weigh(s_, d_, b, h, first + i, range_of(s_, d_, b, first + i), keys, scores + i * ld_);
   }
 
-  void add_values(int64_t b, int64_t h, int64_t line, int64_t count, Range keys,
+  void add_values(int64_t b, int64_t h, int64_t line, int64_t count, KeyRange keys,
                   const float* weights, float* y) const {
     const int64_t width = gemm_tiles().panel(), used = keys.to - keys.from;
     if (by_bf16(s_))
       return bf16_gemm(count, s_.value_size, keys.to, weights, ld_, bytes_of(values_of(line)), y,
                        s_.y.step_stride, {});
     if (pack_values(s_))
-      return product(count, s_.value_size, used, weights + keys.from, ld_,
-                     values_of(line) + keys.from * width, width, width * s_.columns, y,
-                     s_.y.step_stride);
+      return attention_product(count, s_.value_size, used, weights + keys.from, ld_,
+                               values_of(line) + keys.from * width, width, width * s_.columns, y,
+                               s_.y.step_stride);
     each_part(line, true, keys, d_.v + s_.v.at(b, h / (s_.q_heads / s_.kv_heads)),
               [&](const float* v, int64_t from, int64_t to) {
-                product(count, s_.value_size, to - from, weights + from, ld_, v, s_.v.step_stride,
-                        width, y, s_.y.step_stride, from > keys.from);
+                const LastValues last(v, s_.v.step_stride, to - from, s_.value_size);
+                const int64_t lie = to - from - last.count();
+                if (lie > 0)
+                  attention_product(count, s_.value_size, lie, weights + from, ld_, v,
+                                    s_.v.step_stride, width, y, s_.y.step_stride, from > keys.from);
+                if (last.count() > 0)
+                  attention_product(count, s_.value_size, last.count(), weights + from + lie, ld_,
+                                    last.at(), last.ld(), width, y, s_.y.step_stride,
+                                    from + lie > keys.from);
               });
   }
 
@@ -899,7 +712,7 @@ class Attention {
     std::byte* tiles;
   };
 
-  void score_by_digits(int64_t line, const float* q, int64_t count, Range keys,
+  void score_by_digits(int64_t line, const float* q, int64_t count, KeyRange keys,
                        const Digits& digits, float* scores) const {
     const PlainRows queries{q, s_.q.step_stride};
     // One scale for each tile: where blocks end changes nothing.
@@ -925,7 +738,7 @@ class Attention {
   }
 
   /// As weigh_rows(), and weights to integers while they are near.
-  void weigh_by_digits(int64_t b, int64_t h, int64_t first, int64_t count, Range keys,
+  void weigh_by_digits(int64_t b, int64_t h, int64_t first, int64_t count, KeyRange keys,
                        const Digits& digits, float* scores, float* factors) const {
     const int64_t used = keys.to - keys.from;
     constexpr int64_t kNear = 8192;  // floats
@@ -943,7 +756,7 @@ class Attention {
       clear_digits(used, digit_places(digits.tiles, r, used));
   }
 
-  void add_values_by_digits(int64_t line, int64_t count, Range keys, const Digits& digits,
+  void add_values_by_digits(int64_t line, int64_t count, KeyRange keys, const Digits& digits,
                             const float* factors, float* y) const {
     DigitPanels panels = value_panels(s_);
     panels.whole = panels.steps();
@@ -968,13 +781,14 @@ class Attention {
   const size_t key_step_, value_step_;  ///< floats of a head
   int64_t unit_ = 1, units_ = 0;        ///< of queries that stay together
   int64_t block_ = 0, blocks_ = 0;      ///< queries of the largest block
-  float *packed_keys_, *packed_values_, *turned_mask_;
+  float *packed_keys_, *packed_values_;
   std::vector<uint8_t> held_;  ///< lines whose keys and values integers hold
 };
 
 }  // namespace
 
 void run_attention(const AttentionShape& s, const AttentionData& d, float* scratch) {
+  if (attention_turns(s, d)) return run_attention_turned(s, d, scratch);
   Attention(s, d, scratch).run();
 }
 

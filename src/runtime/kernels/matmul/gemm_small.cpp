@@ -389,31 +389,35 @@ void small_dots(const SmallProduct& p) {
     const int64_t row = columns ? j : i, column = columns ? i : j;
     p.c[row * p.ldc + column] = finish(sum, p.alpha, p.epilogue, row, p.first + column);
   };
-  for (int64_t j = 0; j < few; ++j) {
-    const float* const b = each + j * step_each;
-    const V tail = rest > 0 ? load_n(f, b + whole, rest) : hn::Zero(f);
-    int64_t i = 0;
-    for (; i + 4 <= many; i += 4) {
-      const float* const a = all + i * step;
-      V sum[4];
+  // Four rows meet all that are few before the next ones come.
+  for (int64_t i = 0; i < many; i += 4) {
+    const float* const a = all + i * step;
+    const int64_t rows = std::min<int64_t>(4, many - i);
+    for (int64_t j = 0; j < few; ++j) {
+      const float* const b = each + j * step_each;
+      const V tail = rest > 0 ? load_n(f, b + whole, rest) : hn::Zero(f);
+      if (rows == 4) {
+        V sum[4];
 #pragma GCC unroll 4
-      for (int r = 0; r < 4; ++r)
-        sum[r] = rest > 0 ? hn::Mul(load_n(f, a + r * step + whole, rest), tail) : hn::Zero(f);
-      for (int64_t k = 0; k < whole; k += lanes) {
-        const V bv = hn::LoadU(f, b + k);
+        for (int r = 0; r < 4; ++r)
+          sum[r] = rest > 0 ? hn::Mul(load_n(f, a + r * step + whole, rest), tail) : hn::Zero(f);
+        for (int64_t k = 0; k < whole; k += lanes) {
+          const V bv = hn::LoadU(f, b + k);
 #pragma GCC unroll 4
-        for (int r = 0; r < 4; ++r) add_product(sum[r], hn::LoadU(f, a + r * step + k), bv);
+          for (int r = 0; r < 4; ++r) add_product(sum[r], hn::LoadU(f, a + r * step + k), bv);
+        }
+        float sums[4];
+        sums_of_four(f, sum[0], sum[1], sum[2], sum[3], sums);
+        for (int r = 0; r < 4; ++r) put(i + r, j, sums[r]);
+        continue;
       }
-      float sums[4];
-      sums_of_four(f, sum[0], sum[1], sum[2], sum[3], sums);
-      for (int r = 0; r < 4; ++r) put(i + r, j, sums[r]);
-    }
-    for (; i < many; ++i) {
-      const float* const a = all + i * step;
-      V sum = rest > 0 ? hn::Mul(load_n(f, a + whole, rest), tail) : hn::Zero(f);
-      for (int64_t k = 0; k < whole; k += lanes)
-        add_product(sum, hn::LoadU(f, a + k), hn::LoadU(f, b + k));
-      put(i, j, hn::GetLane(hn::SumOfLanes(f, sum)));
+      for (int64_t r = 0; r < rows; ++r) {
+        const float* const row = a + r * step;
+        V sum = rest > 0 ? hn::Mul(load_n(f, row + whole, rest), tail) : hn::Zero(f);
+        for (int64_t k = 0; k < whole; k += lanes)
+          add_product(sum, hn::LoadU(f, row + k), hn::LoadU(f, b + k));
+        put(i + r, j, hn::GetLane(hn::SumOfLanes(f, sum)));
+      }
     }
   }
 }
@@ -569,7 +573,9 @@ void gemm_few(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, cons
 
 bool gemm_columns_fits(int64_t n, int64_t k) {
   const int64_t most = vector_floats() >= 16 ? 8 : 6;
-  return vector_floats() >= 8 && n <= most && k > 128;  // shorter rows: gemm_narrow()
+  // Shorter rows: gemm_narrow(), which takes as long for one column as for eight.
+  constexpr int64_t kLong = 128, kFew = 4, kShort = 20;
+  return vector_floats() >= 8 && n <= most && (k > kLong || (n <= kFew && k >= n * kShort));
 }
 
 void gemm_columns(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* b,

@@ -515,8 +515,8 @@ void multiply(const MatMulState& s, int64_t index, bool fresh, const float* a, i
                        epilogue);
   }
   const bool dense = (lda == s.k || s.m == 1) && (s.ldc == s.n || s.m == 1);  // A and C
-  const bool narrow =
-      s.format == PanelFormat::kFloat32 && dense && gemm_narrow_fits(s.m, s.n, s.k, epilogue);
+  const bool narrow = s.format == PanelFormat::kFloat32 && dense &&
+                      gemm_narrow_fits(s.m, s.n, s.k, epilogue) && !gemm_columns_fits(s.n, s.k);
   // Rows of few columns share vectors there.
   const bool shared = narrow && s.n > 1 && s.n < 8;
   if (packed == nullptr && s.k == 1 && is_plain(epilogue) && !shared)
