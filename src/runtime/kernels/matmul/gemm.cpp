@@ -171,6 +171,14 @@ void block_by_rows(const Product& p, const GemmTiles& tiles, int64_t row, int64_
       p.lies ? thread_floats(5, static_cast<size_t>((to - from) * p.k * width)) : nullptr;
   GemmTile t{
       .k = p.k, .ldc = p.ldc, .ldi = p.e.ldi, .clamp = p.e.clamp, .lo = p.e.lo, .hi = p.e.hi};
+  // Rows that are near when all panels are done are finished as whole.
+  constexpr int64_t kNearPanels = 8;
+  const bool whole = to - from <= kNearPanels;
+  const auto finish = [&](int64_t r, int64_t count, int64_t first, int64_t last) {
+    const int64_t column = first * width;
+    p.e.post->apply(p.e.post->argument, p.c + r * p.ldc + column, p.ldc, r, count, column,
+                    std::min(p.n, last * width) - column);
+  };
   for (int64_t turn = 0; turn < turns; ++turn) {
     const int64_t r = row + tile_begin(rows, turns, turn);
     const int count = static_cast<int>(row + tile_begin(rows, turns, turn + 1) - r);
@@ -180,6 +188,10 @@ void block_by_rows(const Product& p, const GemmTiles& tiles, int64_t row, int64_
     for (int64_t panel = from; panel < to; ++panel) {
       const int64_t column = panel * width, cols = std::min(width, p.n - column);
       t.cols = cols;
+      // While the first panel is multiplied the next rows come, where they follow these.
+      t.next = panel == from && turn + 1 < turns && !p.turned && (side_by_side || p.lda == p.k)
+                   ? t.a + count * p.k
+                   : nullptr;
       t.c = p.c + r * p.ldc + column;
       t.col_bias = p.e.col_bias != nullptr ? p.e.col_bias + column : nullptr;
       t.init = p.e.init != nullptr ? p.e.init + r * p.e.ldi + column : nullptr;
@@ -202,9 +214,9 @@ void block_by_rows(const Product& p, const GemmTiles& tiles, int64_t row, int64_
       (keeps          ? tiles.widening[0][count][side_by_side ? 1 : 0]
        : side_by_side ? tiles.packed_tile(count, cols)
                       : tiles.row_major_tile(count, cols))(t);
-      if (p.e.post != nullptr)
-        p.e.post->apply(p.e.post->argument, t.c, p.ldc, r, count, column, cols);
+      if (p.e.post != nullptr && !whole) finish(r, count, panel, panel + 1);
     }
+    if (p.e.post != nullptr && whole) finish(r, count, from, to);
   }
 }
 
@@ -307,6 +319,10 @@ void block(const Product& p, const GemmTiles& tiles, int64_t row, int64_t rows, 
         else if (to < panels)
           next = p.panel_at(to, 0);
       }
+      // A single panel stays near, so it is the next rows that have to come.
+      const bool streams = to - from == 1 && p.n <= width && packed == nullptr && !copy &&
+                           !p.turned && k == p.k && lda == k && rows > kMaxWideRows &&
+                           p.format == PanelFormat::kFloat32;
       const int64_t panel_floats = k * width * p.element() / 4;
       const int64_t ahead = panel_floats / turns;
       // Whole groups of rows, as fixed26 has them.
@@ -324,6 +340,7 @@ void block(const Product& p, const GemmTiles& tiles, int64_t row, int64_t rows, 
         t.a = packed != nullptr ? packed + r * packed_k + skipped * count
               : p.turned        ? a + r
                                 : a + r * lda;
+        if (streams) t.next = t.a + count * lda;
         t.c = p.c + (row + r) * p.ldc + column;
         if (!first) {
           t.init = t.c;

@@ -432,12 +432,15 @@ void dots_tile(const SmallProduct& p, int64_t row, int64_t column) {
   V sum[kR * kC];
 #pragma GCC unroll 16
   for (int i = 0; i < kR * kC; ++i) sum[i] = hn::Zero(f);
+  // The next rows come while these meet the first columns.
+  const int64_t next = column == 0 ? kR * p.lda : 0;
   for (int64_t k = 0; k < whole; k += lanes) {
     V bv[kC];
 #pragma GCC unroll 4
     for (int j = 0; j < kC; ++j) bv[j] = hn::LoadU(f, b + j * p.ldb + k);
 #pragma GCC unroll 4
     for (int i = 0; i < kR; ++i) {
+      __builtin_prefetch(a + i * p.lda + k + next);
       const V av = hn::LoadU(f, a + i * p.lda + k);
 #pragma GCC unroll 4
       for (int j = 0; j < kC; ++j) add_product(sum[i * kC + j], av, bv[j]);
