@@ -68,22 +68,20 @@ HWY_NOINLINE void finish_places(const PixelSums& t, const PixelPlace* places,
   const PixelLanes f;
   const auto lanes = static_cast<int64_t>(hn::Lanes(f));
   const auto lo = hn::Set(f, t.lo), hi = hn::Set(f, t.hi);
-  bool whole = t.init == nullptr;
+  bool whole = true;
   for (int v = 0; v < vectors; ++v) whole = whole && places[v].count == lanes;
   for (int o = 0; o < outputs; ++o) {
     const auto bias = t.bias != nullptr ? hn::Set(f, t.bias[o]) : hn::Zero(f);
     float* const y = t.y + o * t.plane;
     for (int v = 0; v < vectors; ++v, sums += lanes) {
       auto s = hn::Add(hn::Load(f, sums), bias);
-      if (t.clamp && whole) s = min_of(hi, max_of(lo, s));
-      if (whole) {
-        hn::StoreU(s, f, y + places[v].out);
-        continue;
-      }
       const int64_t at = places[v].out, count = places[v].count;
       if (t.init != nullptr) s = hn::Add(s, load_n(f, t.init + o * t.plane + at, count));
       if (t.clamp) s = min_of(hi, max_of(lo, s));
-      store_n(s, f, y + at, count);
+      if (whole)
+        hn::StoreU(s, f, y + at);
+      else
+        store_n(s, f, y + at, count);
     }
   }
 }
@@ -194,8 +192,8 @@ namespace tombolo {
 namespace {
 
 const PixelKernels& kernels_of_pixels() {
-  static const PixelKernels kernels = TOMBOLO_TARGET(PixelKernels(), pixel_kernels)();
-  return kernels;
+  static IsaTables<PixelKernels> tables;
+  return tables.get(TOMBOLO_TARGET(PixelKernels(), pixel_kernels));
 }
 
 /// Calls part(first, count) for the outputs that are summed up at once.
