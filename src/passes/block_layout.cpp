@@ -204,6 +204,16 @@ class BlockLayout {
     rewriter_.supersede(*node.output(0), *y);
     return true;
   }
+  /// Whether what the node makes is read by a Concat, perhaps behind others.
+  bool joins_concat(const Node& node, int depth = 4) const {
+    for (const Use& use : node.output(0)->uses()) {
+      if (rewriter_.is(use.node, "Concat")) return true;
+      if (depth > 0 && (is_any(use.node, kBlockUnary) || is_any(use.node, kBlockBinary)) &&
+          joins_concat(*use.node, depth - 1))
+        return true;
+    }
+    return false;
+  }
   /// Whether what the node makes is read, perhaps behind others, together with blocks or by one
   /// that computes on them.
   bool joins_blocks(const Node& node, int depth = 4) const {
@@ -281,12 +291,16 @@ class BlockLayout {
   /// over many inputs are the ones to turn for, whose lanes are inputs then, and rows shorter than
   /// a vector.
   bool stays_as_it_lies(const Node& node, const std::vector<int64_t>& w, int64_t group) const {
-    constexpr int64_t kMostInputs = 32, kShortRow = 14, kLongRow = 20;
-    for (const size_t i : {size_t{0}, size_t{3}})
-      if (i < node.inputs().size() && node.input(i) != nullptr && find(node.input(i)) != nullptr)
-        return false;
+    constexpr int64_t kMostInputs = 32, kShortRow = 14, kLongRow = 20, kLeastTaps = 3;
+    const auto in_blocks = [&](size_t i) {
+      return i < node.inputs().size() && node.input(i) != nullptr && find(node.input(i)) != nullptr;
+    };
     const int64_t outputs = w[0], inputs = w[1], taps = w[2] * w[3];
     if (rewriter_.fast_math || outputs > kFewChannels) return false;
+    // Few channels are turned back for windows that save more than that takes.
+    if (in_blocks(0) || in_blocks(3))
+      return group == 1 && inputs <= kFewChannels && taps >= kLeastTaps &&
+             rewriter_.dim(node.output(0), -1).value_or(0) >= kLongRow && !joins_concat(node);
     if (group > 1) return inputs == 1 && group == outputs && takes_long_rows(node, w);
     if (inputs <= kFewChannels || taps == 1) return true;
     const int64_t width = rewriter_.dim(node.output(0), -1).value_or(kLongRow);
