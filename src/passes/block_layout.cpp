@@ -81,6 +81,10 @@ class BlockLayout {
     const auto found = blocked_.find(value);
     return found == blocked_.end() ? nullptr : &found->second;
   }
+  bool in_blocks(const Node& node, size_t input) const {
+    return input < node.inputs().size() && node.input(input) != nullptr &&
+           find(node.input(input)) != nullptr;
+  }
   /// The value in blocks, by a node before `before` if it is not so already.
   Value* to_blocks(Value* value, int64_t channels, Node& before) {
     if (const Blocked* found = find(value)) return found->value;
@@ -260,9 +264,7 @@ class BlockLayout {
   /// rounded, which repays to turn it alone.
   bool alone(const Node& node) const {
     if (rewriter_.fast_math) return false;
-    for (const size_t i : {size_t{0}, size_t{3}})
-      if (i < node.inputs().size() && node.input(i) != nullptr && find(node.input(i)) != nullptr)
-        return false;
+    if (in_blocks(node, 0) || in_blocks(node, 3)) return false;
     // Several that read one image turn it once, or read it as it lies all.
     if (rewriter_.dim(node.input(0), 1).value_or(0) > kFewChannels)
       for (const Use& use : node.input(0)->uses())
@@ -292,13 +294,10 @@ class BlockLayout {
   /// a vector.
   bool stays_as_it_lies(const Node& node, const std::vector<int64_t>& w, int64_t group) const {
     constexpr int64_t kMostInputs = 32, kShortRow = 14, kLongRow = 20, kLeastTaps = 3;
-    const auto in_blocks = [&](size_t i) {
-      return i < node.inputs().size() && node.input(i) != nullptr && find(node.input(i)) != nullptr;
-    };
     const int64_t outputs = w[0], inputs = w[1], taps = w[2] * w[3];
     if (rewriter_.fast_math || outputs > kFewChannels) return false;
     // Few channels are turned back for windows that save more than that takes.
-    if (in_blocks(0) || in_blocks(3))
+    if (in_blocks(node, 0) || in_blocks(node, 3))
       return group == 1 && inputs <= kFewChannels && taps >= kLeastTaps &&
              rewriter_.dim(node.output(0), -1).value_or(0) >= kLongRow && !joins_concat(node);
     if (group > 1) return inputs == 1 && group == outputs && takes_long_rows(node, w);

@@ -346,12 +346,12 @@ bool pack_keys(const AttentionShape& s) {
   return s.products != AttentionProducts::kFloats ||
          s.rows * (s.q_heads / s.kv_heads) > kFewQueries;
 }
-/// Many queries read all values again and again: in one piece, not a head apart, and whole vectors.
+/// Of more than a few queries values are whole vectors.
 bool pack_values(const AttentionShape& s) {
   return s.products != AttentionProducts::kFloats ||
          (s.value_size % gemm_tiles().lanes != 0 &&
           (s.rows > kFewQueries || s.value_size > kLongValue)) ||
-         (s.rows >= 64 && s.v.step_stride != s.value_size);
+         gathers_values(s);
 }
 
 DigitPanels key_panels(const AttentionShape& s) { return {s.size, s.columns}; }

@@ -27,6 +27,12 @@ inline bool same_for_all(const AttentionShape& s) {
   return !s.causal && s.left < 0 && s.right < 0 && s.last < 0;
 }
 
+/// Whether values are packed to lie in one piece, not a head apart: many queries read all of them
+/// again and again.
+inline bool gathers_values(const AttentionShape& s) {
+  return s.rows >= 64 && s.v.step_stride != s.value_size;
+}
+
 /// c[rows, columns) = a b by tiles, or += it, b in panels `panel_step` apart. Of a long b what the
 /// first cache holds meets all rows before the next.
 void attention_product(int64_t rows, int64_t columns, int64_t k, const float* a, int64_t lda,

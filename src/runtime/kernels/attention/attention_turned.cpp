@@ -76,18 +76,15 @@ void weigh_vectors(const TurnedScores& w) {
   constexpr int kRows = kGroup > kVectors ? kGroup / kVectors : 1, kTogether = kRows * kVectors;
   V sum[kTogether], sum1[kTogether];
   for (int i = 0; i < kTogether; ++i) sum[i] = sum1[i] = zero;
-  const auto powers = [&](float* row, int64_t rows, V(&sums)[kTogether]) HWY_ATTR
-      __attribute__((always_inline)) {
-#pragma GCC unroll 4
-    for (int i = 0; i < kTogether; ++i) {
-      if (i / kVectors >= rows) break;
-      float* const at = row + i / kVectors * w.ld + i % kVectors * lanes;
-      const V e = v_exp_or_zero(f, hn::Sub(hn::LoadU(f, at), top[i % kVectors]), least);
-      hn::StoreU(e, f, at);
-      sums[i] = hn::Add(sums[i], e);
+  const auto one_row = [&](float* row, V* sums) HWY_ATTR __attribute__((always_inline)) {
+#pragma GCC unroll 2
+    for (int v = 0; v < kVectors; ++v) {
+      const V e = v_exp_or_zero(f, hn::Sub(hn::LoadU(f, row + v * lanes), top[v]), least);
+      hn::StoreU(e, f, row + v * lanes);
+      sums[v] = hn::Add(sums[v], e);
     }
   };
-  const auto group = [&](float* row, V(&sums)[kTogether]) HWY_ATTR __attribute__((always_inline)) {
+  const auto rows = [&](float* row, V* sums) HWY_ATTR __attribute__((always_inline)) {
     if constexpr (kTogether == kGroup && kGroup > 1) {
       Group<V> x, m;
 #pragma GCC unroll 4
@@ -102,15 +99,15 @@ void weigh_vectors(const TurnedScores& w) {
         sums[i] = hn::Add(sums[i], e.v[i]);
       }
     } else {
-      powers(row, kRows, sums);
+      one_row(row, sums);
     }
   };
   int64_t j = 0;
   for (; j + 2 * kRows <= w.n; j += 2 * kRows) {
-    group(w.scores + j * w.ld, sum);
-    group(w.scores + (j + kRows) * w.ld, sum1);
+    rows(w.scores + j * w.ld, sum);
+    rows(w.scores + (j + kRows) * w.ld, sum1);
   }
-  for (; j < w.n; ++j) powers(w.scores + j * w.ld, 1, sum);
+  for (; j < w.n; ++j) one_row(w.scores + j * w.ld, sum);
   for (int v = 0; v < kVectors; ++v) {
     V all = zero;
     for (int i = v; i < kTogether; i += kVectors) all = hn::Add(all, hn::Add(sum[i], sum1[i]));
@@ -146,12 +143,8 @@ int64_t turned_masks(const AttentionShape& s) {
 int64_t turned_mask_floats(const AttentionShape& s) {
   return turned_blocks(s) * gemm_tiles().panel() * s.mask_columns;
 }
-/// Values of many queries are in one piece, not a head apart.
-bool packs_turned(const AttentionShape& s) {
-  return s.rows >= 64 && s.v.step_stride != s.value_size;
-}
 size_t packed_floats(const AttentionShape& s) {
-  return packs_turned(s) ? static_cast<size_t>(packed_b_floats(s.columns, s.value_size)) : 0;
+  return gathers_values(s) ? static_cast<size_t>(packed_b_floats(s.columns, s.value_size)) : 0;
 }
 
 /// y[count, size) = weights [key][query] times values, in a packed panel or as they lie.
@@ -261,7 +254,7 @@ void run_attention_turned(const AttentionShape& s, const AttentionData& d, float
                             turned_mask + i * width * s.mask_columns);
              }
            });
-  const bool packs = packs_turned(s);
+  const bool packs = gathers_values(s);
   if (packs)
     parallel(s.batch * s.kv_heads, 1, [&](int64_t begin, int64_t end) {
       for (int64_t line = begin; line < end; ++line)

@@ -80,6 +80,9 @@ struct ConvPlan {
   ConvGeometry shape;
   Algorithm algorithm = Algorithm::kDirect;
   ConvImage image;
+  /// kPixels, kDirect, kTransposed: of each channel's kernel positions, from where an output
+  /// pixel's window begins.
+  std::vector<int64_t> offsets;
   size_t weight_floats = 0;                          ///< of the packed weights
   size_t scratch_floats = 0;                         ///< of the run
   int64_t tiles_y = 0, tiles_x = 0, tile_block = 0;  ///< Winograd
@@ -111,8 +114,6 @@ void split_image(const ConvGeometry& shape, const ConvImage& image, const float*
 /// Copies all channels of all groups of one image where the plan wants that;
 /// where they then lie.
 const float* copy_image(const ConvPlan& plan, const float* x, int64_t channels, float* scratch);
-/// Of each channel's kernel positions, from where an output pixel's window begins.
-std::vector<int64_t> depth_offsets(const ConvPlan& plan);
 void run_direct(const ConvPlan& plan, const float* x, const float* packed, float* y,
                 const ConvEpilogue& epilogue, float* scratch);
 void run_transposed(const ConvPlan& plan, const float* x, const float* packed, float* y,

@@ -50,14 +50,6 @@ const float* copy_image(const ConvPlan& plan, const float* x, int64_t channels, 
   return scratch;
 }
 
-std::vector<int64_t> depth_offsets(const ConvPlan& plan) {
-  std::vector<int64_t> offsets;
-  offsets.reserve(static_cast<size_t>(plan.shape.depth()));
-  for (int64_t c = 0; c < plan.shape.in_channels; ++c)
-    for (int64_t tap : plan.image.taps) offsets.push_back(c * plan.image.plane + tap);
-  return offsets;
-}
-
 int64_t find_runs(const ConvGeometry& shape, const ConvImage& image, int64_t begin, int64_t end,
                   PixelRun* runs) {
   int64_t count = 0;
@@ -83,7 +75,6 @@ void run_direct(const ConvPlan& plan, const float* x, const float* packed, float
   const int64_t tile_count = (s.out_channels + tile_rows - 1) / tile_rows;
   const int64_t panels = (pixels + width - 1) / width;
   if (panels == 0 || s.batch == 0 || s.out_channels == 0) return;
-  const std::vector<int64_t> offsets = depth_offsets(plan);
   const int64_t cuts = std::max<int64_t>(1, (depth + kDepth - 1) / kDepth);
   const int64_t step = std::max<int64_t>(1, (depth + cuts - 1) / cuts);
   // A panel, and what gathering may write beyond its end.
@@ -139,7 +130,7 @@ void run_direct(const ConvPlan& plan, const float* x, const float* packed, float
               for (int64_t from = k0; from < k0 + k; from += kRows)
                 for (int64_t p = first; p < last; ++p) {
                   if (in_place && (p + 1) * width <= pixels) continue;
-                  gather_pixels(source, offsets.data(), from, std::min(k0 + k, from + kRows),
+                  gather_pixels(source, plan.offsets.data(), from, std::min(k0 + k, from + kRows),
                                 runs[p - first], run_counts[p - first], width,
                                 columns + (p - first) * panel + (from - k0) * width);
                 }
@@ -202,7 +193,6 @@ void run_transposed(const ConvPlan& plan, const float* x, const float* packed, f
   const ConvGeometry& s = plan.shape;
   const GemmTiles& tiles = gemm_tiles();
   const int64_t pixels = s.out_plane(), depth = s.depth(), width = tiles.panel();
-  const std::vector<int64_t> offsets = depth_offsets(plan);
   // Windows as [k][pixel], pixels padded to whole vectors; a 1x1 kernel reads
   // the image itself.
   const bool as_it_lies = s.taps() == 1 && !plan.image.copy;
@@ -222,7 +212,7 @@ void run_transposed(const ConvPlan& plan, const float* x, const float* packed, f
                [&](int64_t begin, int64_t end) {
                  for (int64_t b = begin; b < end; ++b) {
                    const int64_t from = b * kBlock;
-                   gather_pixels(image, offsets.data(), from, std::min(depth, from + kBlock),
+                   gather_pixels(image, plan.offsets.data(), from, std::min(depth, from + kBlock),
                                  runs.data(), count, row, windows + from * row);
                  }
                });

@@ -244,8 +244,7 @@ void run_conv_pixels(const ConvPlan& plan, const float* x, const float* packed, 
   const ConvGeometry& s = plan.shape;
   const ConvImage& image = plan.image;
   const PixelKernels& kernels = kernels_of_pixels();
-  const std::vector<int64_t> offsets = depth_offsets(plan);
-  const auto depth = static_cast<int64_t>(offsets.size());
+  const auto depth = static_cast<int64_t>(plan.offsets.size());
   const int64_t pixels = s.out_plane(), channels = s.groups * s.in_channels;
   const int64_t plane = image.copy ? image.plane : s.in_plane();
   const int64_t n = row_of_pixels(s, image), rows = s.out[1] * s.out[2] / std::max<int64_t>(n, 1);
@@ -274,7 +273,7 @@ void run_conv_pixels(const ConvPlan& plan, const float* x, const float* packed, 
       const int64_t out = at + first * pixels;
       t.y = y + out;
       for (int64_t k = 0; k == 0 || k < depth; k += kSome) {
-        t.offsets = offsets.data() + k;
+        t.offsets = plan.offsets.data() + k;
         t.depth = std::min(kSome, depth - k);
         t.w = packed + (channel + first) * depth + k * count;
         t.bias = k == 0 && epilogue.bias != nullptr ? epilogue.bias + channel + first : nullptr;

@@ -8,6 +8,14 @@
 namespace tombolo {
 namespace {
 
+std::vector<int64_t> depth_offsets(const ConvPlan& plan) {
+  std::vector<int64_t> offsets;
+  offsets.reserve(static_cast<size_t>(plan.shape.depth()));
+  for (int64_t c = 0; c < plan.shape.in_channels; ++c)
+    for (int64_t tap : plan.image.taps) offsets.push_back(c * plan.image.plane + tap);
+  return offsets;
+}
+
 bool winograd_fits(const ConvGeometry& s) {
   if (s.kernel[1] != 3 || s.kernel[2] != 3) return false;
   for (int axis = s.kernel[0] == 1 ? 1 : 0; axis < 3; ++axis)
@@ -59,6 +67,7 @@ ConvPlan plan_convolution(const ConvGeometry& s, bool allow_winograd) {
     plan_winograd(plan);
     return plan;
   }
+  plan.offsets = depth_offsets(plan);
   if (conv_pixels_pays(plan)) {
     plan.algorithm = Algorithm::kPixels;
     plan.weight_floats = groups * static_cast<size_t>(s.out_channels * s.depth());

@@ -289,6 +289,14 @@ void log_sum_exp(const KernelRun& run, const Step& step, const T* x, T* y) {
                    });
 }
 
+template <typename T>
+void take_step(const KernelRun& run, const ReduceState& state, const Step& step, const T* from,
+               T* to) {
+  if constexpr (std::is_floating_point_v<T>)
+    if (state.op == Reduce::kLogSumExp) return log_sum_exp(run, step, from, to);
+  fold_step(run, step, from, to);
+}
+
 /// All steps, from x to `out`, which is y or has its number of elements. What several axes give by
 /// LogSumExp one gives of what another gives.
 template <typename T>
@@ -298,13 +306,7 @@ void fold_steps(const KernelRun& run, const ReduceState& state, const T* from, T
     const Step& step = state.steps[i];
     const bool last = i + 1 == state.steps.size();
     T* to = last ? out : reinterpret_cast<T*>(scratch);
-    bool folded = false;
-    if constexpr (std::is_floating_point_v<T>)
-      if (state.op == Reduce::kLogSumExp) {
-        log_sum_exp(run, step, from, to);
-        folded = true;
-      }
-    if (!folded) fold_step(run, step, from, to);
+    take_step(run, state, step, from, to);
     from = to;
     if (!last) scratch += scratch_of(step.outer * step.inner);
   }
