@@ -63,21 +63,31 @@ bool integer_product(Match& match) {
     if (!dims || dims->size() > 1 || (dims->size() == 1 && (*dims)[0] != 1)) return false;
   }
   if (match.values.contains("bz") && !one_or_each("bz")) return false;
-  if (!match.values.contains("c")) return true;
-  const auto bias = match.rewriter.dims(match.value("c"));
-  return bias && bias->size() == 1 && (*bias)[0] == *columns;
+  if (match.values.contains("c")) {
+    const auto bias = match.rewriter.dims(match.value("c"));
+    if (!bias || bias->size() != 1 || (*bias)[0] != *columns) return false;
+  }
+  for (const auto& [absent, of] : {std::pair{"az", "a"}, std::pair{"bz", "b"}})
+    if (!match.values.contains(absent))
+      match.bind(absent,
+                 match.rewriter.byte_initializer(match.graph(), match.dtype(of), 0, "zero_point"));
+  return true;
 }
 
 constexpr RewriteRule kIntegerRules[] = {
-    {.name = "matmul-integer-bias",
-     .patterns = {"p (a, b, az, bz, s, w, c) => (y) { i = MatMulInteger (a, b, az, bz)"
-                  " f = Cast <to = 1> (i) m = Mul (s, w) p = Mul (f, m) y = Add (p, c) }"},
-     .replacement = "r (a, b, s, w, az, bz, c) => (y) {"
-                    " y = com.microsoft.MatMulIntegerToFloat (a, b, s, w, az, bz, c) }",
-     .condition = integer_product},
     {.name = "matmul-integer",
      .patterns = {"p (a, b, az, bz, s, w) => (y) { i = MatMulInteger (a, b, az, bz)"
-                  " f = Cast <to = 1> (i) m = Mul (s, w) y = Mul (f, m) }"},
+                  " f = Cast <to = 1> (i) m = Mul (s, w) y = Mul (f, m) }",
+                  "p (a, b, az, s, w) => (y) { i = MatMulInteger (a, b, az)"
+                  " f = Cast <to = 1> (i) m = Mul (s, w) y = Mul (f, m) }",
+                  "p (a, b, s, w) => (y) { i = MatMulInteger (a, b)"
+                  " f = Cast <to = 1> (i) m = Mul (s, w) y = Mul (f, m) }",
+                  "p (a, b, az, bz, s, w) => (y) { i = MatMulInteger (a, b, az, bz)"
+                  " f = Cast <to = 1> (i) m = Mul (f, s) y = Mul (m, w) }",
+                  "p (a, b, az, s, w) => (y) { i = MatMulInteger (a, b, az)"
+                  " f = Cast <to = 1> (i) m = Mul (f, s) y = Mul (m, w) }",
+                  "p (a, b, s, w) => (y) { i = MatMulInteger (a, b)"
+                  " f = Cast <to = 1> (i) m = Mul (f, s) y = Mul (m, w) }"},
      .replacement = "r (a, b, s, w, az, bz) => (y) {"
                     " y = com.microsoft.MatMulIntegerToFloat (a, b, s, w, az, bz) }",
      .condition = integer_product},
