@@ -16,12 +16,6 @@
 namespace tombolo {
 namespace {
 
-/// A byte as the number that the products see.
-int32_t number(uint8_t byte, bool flip, bool is_signed) {
-  const auto value = static_cast<uint8_t>(flip ? byte ^ 0x80 : byte);
-  return is_signed ? static_cast<int8_t>(value) : value;
-}
-
 void put(std::byte* out, int64_t index, int element, int32_t value) {
   if (element == 1) {
     out[index] = static_cast<std::byte>(value);
@@ -111,8 +105,10 @@ size_t q_panel_bytes(int64_t k, int64_t n, const QTiles& tiles) {
 namespace {
 
 /// One stretch of a panel whose columns lie side by side, in groups of four bytes: a word a column.
-void pack_beside(const uint8_t* x, int64_t row, int64_t run, int64_t columns, int64_t width,
+void pack_beside(const uint8_t* x, int64_t row, int64_t run, int64_t columns, const QTiles& tiles,
                  uint8_t mask, std::byte* out, int32_t* sums) {
+  const int64_t width = tiles.panel;
+  if (tiles.pack_words != nullptr) return tiles.pack_words(x, row, run, columns, mask, out, sums);
   const int64_t done = q_pack_words(x, row, run, columns, width, mask, out, sums);
   for (int64_t i = 0; i < run && done < columns; ++i)
     for (int64_t c = done; c < columns; ++c) {
@@ -154,8 +150,9 @@ void pack_columns_below(const uint8_t* x, int64_t column, int64_t run, int64_t c
 }
 
 /// Both in groups of two 16-bit numbers.
-void pack_pairs_beside(const uint8_t* x, int64_t row, int64_t run, int64_t columns, int64_t width,
-                       uint8_t mask, std::byte* out, int32_t* sums) {
+void pack_pairs_beside(const uint8_t* x, int64_t row, int64_t run, int64_t columns,
+                       const QTiles& tiles, uint8_t mask, std::byte* out, int32_t* sums) {
+  const int64_t width = tiles.panel;
   const std::vector<uint8_t> none(static_cast<size_t>(columns), mask);
   for (int64_t i = 0; i < run; i += 2, out += width * 4) {
     const uint8_t *r0 = x + i * row, *r1 = i + 1 < run ? r0 + row : none.data();
@@ -179,6 +176,17 @@ void pack_pairs_below(const uint8_t* x, int64_t run, int64_t width, uint8_t mask
   }
 }
 
+/// One stretch of one column whose bytes lie anywhere.
+void pack_apart(const uint8_t* x, int64_t row, int64_t run, const QTiles& tiles, uint8_t mask,
+                std::byte* out, int64_t c, int32_t& sum) {
+  for (int64_t i = 0; i < run; ++i, x += row) {
+    const int32_t value = static_cast<int8_t>(*x ^ mask);
+    sum += value;
+    put(out, (i / tiles.group * tiles.panel + c) * tiles.group + i % tiles.group, tiles.element,
+        value);
+  }
+}
+
 }  // namespace
 
 void q_pack_stretches(const uint8_t* x, int64_t row, int64_t column, int64_t stretches, int64_t run,
@@ -186,54 +194,51 @@ void q_pack_stretches(const uint8_t* x, int64_t row, int64_t column, int64_t str
   const int64_t width = tiles.panel, groups = q_panel_groups(run, tiles);
   const int64_t k = stretches * run, all = stretches * groups;
   const int64_t panels = (n + width - 1) / width, step = panel_bytes(tiles, all);
+  const bool pairs = tiles.element != 1;
+  const uint8_t mask = flip ? 0x80 : 0;
+  // Rows that lie beside one another are read in whole: so many of each stretch at a time, for all
+  // panels.
+  constexpr int64_t kRows = 256;
+  const int64_t most = column == 1 ? kRows : run;
+  const bool all_written =
+      !tiles.sorted && (column == 1 && tiles.pack_words != nullptr
+                            ? groups == tiles.groups_of(run)
+                            : groups * tiles.group == run && panels * width == n);
   parallel(panels, std::max<int64_t>(1, 16384 / std::max<int64_t>(1, k * width)),
            [&](int64_t begin, int64_t end) {
-             for (int64_t p = begin; p < end; ++p) {
-               std::byte* panel = out + p * step;
-               std::memset(panel, 0, static_cast<size_t>(step));
-               const auto sort = [&](const int32_t* column_sums) {
-                 if (!tiles.sorted) return;
-                 const SortedPanel sorted(panel, all);
-                 std::copy_n(column_sums, width, sorted.column_sums());
-                 q_sort_groups(panel, stretches, groups, sorted.counts(0), sorted.order(0));
-               };
+             std::vector<int32_t> down(static_cast<size_t>((end - begin) * width));
+             const auto pack = [&](int64_t p, int64_t s, int64_t first, int64_t rows) {
                const int64_t columns = std::min(width, n - p * width);
-               const uint8_t mask = flip ? 0x80 : 0;
-               int32_t down[kMaxQPanel] = {};
-               if (column == 1 || row == 1) {
-                 const bool pairs = tiles.element != 1;
-                 for (int64_t s = 0; s < stretches; ++s) {
-                   const uint8_t* from = x + p * width * column + s * run * row;
-                   std::byte* to = panel + s * groups * width * 4;
-                   if (column == 1)
-                     (pairs ? pack_pairs_beside : pack_beside)(from, row, run, columns, width, mask,
-                                                               to, down);
-                   else if (!pairs)
-                     pack_columns_below(from, column, run, columns, width, mask, to, down);
+               const uint8_t* from = x + p * width * column + (s * run + first) * row;
+               std::byte* to = out + p * step + (s * groups + first / tiles.group) * width * 4;
+               int32_t* sum = down.data() + (p - begin) * width;
+               if (column == 1) {
+                 (pairs ? pack_pairs_beside : pack_beside)(from, row, rows, columns, tiles, mask,
+                                                           to, sum);
+               } else if (row == 1 && !pairs) {
+                 pack_columns_below(from, column, rows, columns, width, mask, to, sum);
+               } else {
+                 for (int64_t c = 0; c < columns; ++c, from += column)
+                   if (row == 1)
+                     pack_pairs_below(from, rows, width, mask, to + c * 4, sum[c]);
                    else
-                     for (int64_t c = 0; c < columns; ++c)
-                       pack_pairs_below(from + c * column, run, width, mask, to + c * 4, down[c]);
-                 }
-                 if (sums != nullptr) std::copy_n(down, columns, sums + p * width);
-                 sort(down);
-                 continue;
+                     pack_apart(from, row, rows, tiles, mask, to, c, sum[c]);
                }
-               for (int64_t c = 0; c < columns; ++c) {
-                 const uint8_t* from = x + (p * width + c) * column;
-                 int32_t sum = 0;
-                 for (int64_t s = 0; s < stretches; ++s) {
-                   std::byte* to = panel + s * groups * width * 4;
-                   for (int64_t i = 0; i < run; ++i, from += row) {
-                     const int32_t value = number(*from, flip, true);
-                     sum += value;
-                     put(to, (i / tiles.group * width + c) * tiles.group + i % tiles.group,
-                         tiles.element, value);
-                   }
-                 }
-                 down[c] = sum;
-               }
-               if (sums != nullptr) std::copy_n(down, columns, sums + p * width);
-               sort(down);
+             };
+             if (!all_written)
+               std::memset(out + begin * step, 0, static_cast<size_t>((end - begin) * step));
+             for (int64_t s = 0; s < stretches; ++s)
+               for (int64_t first = 0; first < run; first += most)
+                 for (int64_t p = begin; p < end; ++p)
+                   pack(p, s, first, std::min(most, run - first));
+             for (int64_t p = begin; p < end; ++p) {
+               const int32_t* sum = down.data() + (p - begin) * width;
+               if (sums != nullptr)
+                 std::copy_n(sum, std::min(width, n - p * width), sums + p * width);
+               if (!tiles.sorted) continue;
+               const SortedPanel sorted(out + p * step, all);
+               std::copy_n(sum, width, sorted.column_sums());
+               q_sort_groups(out + p * step, stretches, groups, sorted.counts(0), sorted.order(0));
              }
            });
 }
@@ -273,6 +278,7 @@ struct Task {
   const std::byte* a;
   int64_t a_bytes;
   const QFinish& finish;
+  int64_t stretch_bytes;  ///< of a panel
 };
 
 void finish_rows(const Task& t, const QTileRows& rows, const int32_t* sums, int64_t column) {
@@ -467,25 +473,35 @@ void line_rows(const Task& t, size_t first, size_t last, QTile& tile, const QEnd
   if (left > 0) tiles.byte_rows[kind][left](tile, ends, row + rows - left, columns);
 }
 
+/// Tiles [first, last), and which lines of the next panel each asks for: a few each, as all at once
+/// wait for one another.
+struct Block {
+  size_t first, last;
+  int64_t shared, step;  ///< bytes: of a tile, and from group to group
+
+  Block(const Task& t, size_t from, size_t to) : first(from), last(to) {
+    const auto stretches = static_cast<int64_t>(t.p.offsets.size());
+    const int64_t steps = stretches * t.p.inner->groups_of(t.p.run);
+    shared = stretches * t.stretch_bytes / static_cast<int64_t>(last - first);
+    step = (shared + steps - 1) / steps;
+  }
+};
+
 /// `sorted`: of these tiles, where panels are sorted. `line`: they are in_line().
-void plain_rows(const Task& t, size_t first, size_t last, const std::byte* panel,
-                const std::byte* next, int64_t column, SortedRows* sorted, bool line) {
+void plain_rows(const Task& t, const Block& block, const std::byte* panel, const std::byte* next,
+                int64_t column, SortedRows* sorted, bool line) {
+  const auto [first, last, shared, step] = block;
   const QProduct& p = t.p;
   const QTiles& tiles = *p.inner;
   alignas(64) int32_t sums[kSumRows * kMaxQPanel];
   QTile tile{nullptr, p.lda, panel, tiles.groups_of(p.run), sums, tiles.panel};
   tile.offsets = p.offsets.data();
   tile.stretches = static_cast<int64_t>(p.offsets.size());
-  tile.stretch_bytes = q_panel_groups(p.run, tiles) * tiles.panel * 4;
+  tile.stretch_bytes = t.stretch_bytes;
   if (sorted != nullptr) sorted->begin(panel);
   const bool ask = next != nullptr && tiles.asks(p.tiles[first].count);
-  // Lines of the next panel, a few with each tile: all at once they wait for one another.
   const bool share = next != nullptr && tiles.shares;
-  const int64_t shared = tile.stretches * tile.stretch_bytes / static_cast<int64_t>(last - first);
-  if (share) {
-    const int64_t steps = tile.stretches * tile.groups;
-    tile.next_step = (shared + steps - 1) / steps;
-  }
+  if (share) tile.next_step = step;
   const int64_t columns = std::min<int64_t>(tiles.panel, p.n - column);
   const bool floats = t.finish.kind == QFinish::Kind::kFloat;
   const auto& end_rows =
@@ -541,7 +557,11 @@ void q_product(const QProduct& p, const std::byte* a, int64_t a_bytes, const std
   const int64_t row_bytes = rows * (tiles.sorted ? SortedProduct::row_bytes(p) : p.lda);
   const bool far = panels * step > near_bytes();
   const int64_t room = std::max(int64_t{192} << 10, far || tiles.sorted ? near_bytes() / 2 : 0);
-  const int64_t most = std::max<int64_t>(2, room / std::max<int64_t>(1, row_bytes));
+  int64_t most = std::max<int64_t>(2, room / std::max<int64_t>(1, row_bytes));
+  // What becomes of a panel is a narrow column of the result: of wide ones blocks are so low that
+  // its rows stay near until they are whole.
+  const int64_t written = rows * p.n * (finish.kind == QFinish::Kind::kByte ? 1 : 4);
+  if (!far) most = std::min(most, std::max<int64_t>(2, near_bytes() / 8 / written));
   int64_t blocks = (count + most - 1) / most;
   // Threads that took panels of the same rows would write to the same cache lines: rows are cut
   // where all the weights stay near.
@@ -557,7 +577,7 @@ void q_product(const QProduct& p, const std::byte* a, int64_t a_bytes, const std
   const int64_t chunk = amx_chunk(p.run);
   const bool line = !p.amx && tiles.byte_lines[0] != nullptr && stretches == 1 &&
                     tiles.groups_of(p.run) <= tiles.line_groups && in_line(p);
-  const Task task{p, a, a_bytes, finish};
+  const Task task{p, a, a_bytes, finish, q_panel_groups(p.run, tiles) * width * 4};
   const std::optional<SortedProduct> sorted_product =
       SortedProduct::serves(p) ? std::optional<SortedProduct>(std::in_place, p, a) : std::nullopt;
   parallel(blocks * turns, 1, [&](int64_t begin, int64_t end) {
@@ -566,6 +586,7 @@ void q_product(const QProduct& p, const std::byte* a, int64_t a_bytes, const std
     for (int64_t i = begin; i < end; ++i) {
       const auto first = static_cast<size_t>(i / turns * block);
       const size_t last = std::min(static_cast<size_t>(count), first + static_cast<size_t>(block));
+      const Block rows_of(task, first, last);
       SortedRows* sorted = nullptr;
       if (sorted_product)
         sorted =
@@ -576,7 +597,7 @@ void q_product(const QProduct& p, const std::byte* a, int64_t a_bytes, const std
           amx_rows(task, first, last, panel, q + 1 < panels ? panel + step : nullptr, q * width,
                    chunk, sums);
         else
-          plain_rows(task, first, last, panel, q + 1 < panels ? panel + step : nullptr, q * width,
+          plain_rows(task, rows_of, panel, q + 1 < panels ? panel + step : nullptr, q * width,
                      sorted, line);
       }
     }

@@ -100,6 +100,9 @@ struct alignas(64) QEnds {
 using QEndTileFn = void(const QTile&, const QEnds&, int64_t row, int64_t columns);
 /// The same for `count` times QTiles::line_rows rows, each `lda` after the one before.
 using QEndLinesFn = void(const QTile&, const QEnds&, int64_t row, int64_t count, int64_t columns);
+/// One stretch of a panel with so many columns, as q_pack_words.
+using QPackFn = void(const uint8_t* x, int64_t row, int64_t run, int64_t columns, uint8_t mask,
+                     std::byte* out, int32_t* sums);
 
 struct QTiles {
   int max_rows = 0;
@@ -116,6 +119,7 @@ struct QTiles {
   QEndTileFn* byte_rows[2][kMaxQRows + 1] = {};
   QEndTileFn* float_rows[kMaxQRows + 1] = {};  ///< the same, of floats; of all heights or none
   int least_columns = 1;
+  QPackFn* pack_words = nullptr;    ///< null: q_pack_words does it
   QEndLinesFn* byte_lines[2] = {};  ///< as byte_rows; null where there are none
   int line_rows = 0;
   /// Of k, at most: of longer sums what becomes of them takes little, and tiles of more rows read

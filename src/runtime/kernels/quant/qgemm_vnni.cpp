@@ -299,6 +299,40 @@ TOMBOLO_VNNI void float_tile(const QTile& t, const QEnds& ends, int64_t row, int
   store_floats(ends, acc, row, columns, std::make_integer_sequence<int, kR>());
 }
 
+/// Thirty-two columns of four rows at a time. Bytes of two rows beside one another are pairs, of
+/// the first and the second two rows in the halves of a vector, whose columns 0 to 7 and 16 to 23
+/// are in the lower ones.
+TOMBOLO_VNNI void pack_words(const uint8_t* x, int64_t row, int64_t run, int64_t columns,
+                             uint8_t mask, std::byte* out, int32_t* sums) {
+  const __m512i turn = _mm512_set1_epi8(static_cast<char>(mask)), ones = _mm512_set1_epi8(1);
+  alignas(64) uint16_t places[32];
+  for (int i = 0; i < 32; ++i)  // column i / 2 of its half, pairs (0, 1) and (2, 3)
+    places[i] = static_cast<uint16_t>(i / 2 % 8 + i % 2 * 16 + i / 16 * 32);
+  const __m512i first = _mm512_load_si512(places);
+  const __m512i second = _mm512_add_epi16(first, _mm512_set1_epi16(8));
+  __m512i sum0 = _mm512_loadu_si512(sums), sum1 = _mm512_loadu_si512(sums + 16);
+  // Columns and rows that there are not are as zeros.
+  const __mmask32 some = columns >= 32 ? 0xFFFFFFFFu : (1u << columns) - 1;
+  const __m256i none = _mm512_castsi512_si256(turn);
+  for (int64_t i = 0; i < run; i += 4, x += 4 * row, out += 128) {
+    __m256i r[4];
+    for (int64_t j = 0; j < 4; ++j)
+      r[j] = _mm256_mask_loadu_epi8(none, i + j < run ? some : 0, x + j * row);
+    const __m512i even = _mm512_inserti64x4(_mm512_castsi256_si512(r[0]), r[2], 1);
+    const __m512i odd = _mm512_inserti64x4(_mm512_castsi256_si512(r[1]), r[3], 1);
+    const __m512i low = _mm512_xor_si512(_mm512_unpacklo_epi8(even, odd), turn);
+    const __m512i high = _mm512_xor_si512(_mm512_unpackhi_epi8(even, odd), turn);
+    const __m512i words0 = _mm512_permutex2var_epi16(low, first, high);
+    const __m512i words1 = _mm512_permutex2var_epi16(low, second, high);
+    add_byte_products(sum0, ones, words0);
+    add_byte_products(sum1, ones, words1);
+    _mm512_storeu_si512(out, words0);
+    _mm512_storeu_si512(out + 64, words1);
+  }
+  _mm512_storeu_si512(sums, sum0);
+  _mm512_storeu_si512(sums + 16, sum1);
+}
+
 constexpr int kRows = 14;
 
 template <int... kR>
@@ -322,6 +356,7 @@ QTiles make_vnni_tiles() {
   tiles.least_asking = kLeastAsking;
   tiles.most_asking = kMostAsking;
   tiles.shares = true;
+  tiles.pack_words = &pack_words;
   tiles.line_rows = kLine;
   tiles.line_groups = 128;
   tiles.byte_lines[0] = &byte_lines<false>;

@@ -9,6 +9,7 @@
 #include "runtime/kernels/broadcast.h"
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/kernel.h"
+#include "runtime/kernels/matmul/gemm.h"
 #include "runtime/kernels/quant/qgemm.h"
 
 namespace tombolo {
@@ -195,15 +196,18 @@ void multiply(KernelRun& run, const uint8_t* x, const uint8_t* b, std::byte* out
   const Tensor* b_zeros = run.has_input(kAt.b_zero) ? &run.input(kAt.b_zero) : nullptr;
   const int32_t lower = s.b_signed ? 0 : -128;
   const int32_t first_zero = lower + (b_zeros != nullptr ? byte_at(*b_zeros, 0) : 0);
-  std::fill_n(zeros, s.n, first_zero);
   bool any_zero = first_zero != 0;
   if (b_zeros != nullptr && b_zeros->size() > 1)
     for (int64_t j = 0; j < s.n; ++j) any_zero |= (zeros[j] = lower + byte_at(*b_zeros, j)) != 0;
+  else if (any_zero)
+    std::fill_n(zeros, s.n, first_zero);
   // In loops that vectors do: of one row these take as long as many a product.
   const auto origin = static_cast<uint32_t>(a_zero), all = static_cast<uint32_t>(s.k) * origin;
   for (int64_t j = 0; j < s.n; ++j)
-    column_add[j] = static_cast<int32_t>(all * static_cast<uint32_t>(zeros[j]) -
-                                         origin * static_cast<uint32_t>(sums[j]));
+    column_add[j] = static_cast<int32_t>(0 - origin * static_cast<uint32_t>(sums[j]));
+  for (int64_t j = 0; j < s.n && any_zero; ++j)
+    column_add[j] = static_cast<int32_t>(static_cast<uint32_t>(column_add[j]) +
+                                         all * static_cast<uint32_t>(zeros[j]));
   if (bias != nullptr)
     for (int64_t j = 0; j < s.n; ++j)
       column_add[j] = static_cast<int32_t>(static_cast<uint32_t>(column_add[j]) +
@@ -225,9 +229,12 @@ void multiply(KernelRun& run, const uint8_t* x, const uint8_t* b, std::byte* out
     const auto scale_of = [&](int64_t j) {
       return static_cast<float>(factor * static_cast<double>(b_scale.data<float>()[j]));
     };
-    std::fill_n(scales, s.n, scale_of(0));
-    for (int64_t j = 1; j < b_scale.size(); ++j) scales[j] = scale_of(j);
-    finish.column_scale = scales;
+    if (b_scale.size() == 1) {
+      finish.scale = scale_of(0);
+    } else {
+      for (int64_t j = 0; j < s.n; ++j) scales[j] = scale_of(j);
+      finish.column_scale = scales;
+    }
     finish.kind = QFinish::Kind::kFloat;
   }
   if (kAt.float_bias && run.has_input(kAt.bias)) finish.column_bias = run.data<float>(kAt.bias);
@@ -253,15 +260,15 @@ Status run_qmatmul(KernelRun& run) {
     return ok();
   }
   const int64_t bytes = s.m * s.n * static_cast<int64_t>(bytes_of(s.out_type));
-  run.parallel_for(static_cast<int64_t>(s.b_at.size()),
-                   std::max<int64_t>(1, 1'000'000 / (s.m * s.n * s.k)),
-                   [&](int64_t begin, int64_t end) {
-                     std::vector<std::byte> room(s.product_bytes);
-                     for (int64_t i = begin; i < end; ++i)
-                       multiply<kAt>(run, a + s.a_at[static_cast<size_t>(i)] * s.m * s.k,
-                                     b + s.b_at[static_cast<size_t>(i)] * s.k * s.n,
-                                     out + i * bytes, room.data());
-                   });
+  run.parallel_for(
+      static_cast<int64_t>(s.b_at.size()), std::max<int64_t>(1, 1'000'000 / (s.m * s.n * s.k)),
+      [&](int64_t begin, int64_t end) {
+        auto* const room =
+            reinterpret_cast<std::byte*>(thread_floats(3, s.product_bytes / sizeof(float) + 1));
+        for (int64_t i = begin; i < end; ++i)
+          multiply<kAt>(run, a + s.a_at[static_cast<size_t>(i)] * s.m * s.k,
+                        b + s.b_at[static_cast<size_t>(i)] * s.k * s.n, out + i * bytes, room);
+      });
   return ok();
 }
 
