@@ -94,6 +94,28 @@ TEST_F(Quantised, ProductsOfManyMatrices) {
     }
 }
 
+TEST_F(Quantised, ProductsOfWhatIsGiven) {
+  for (const bool is_signed : {false, true})
+    for (const int64_t k : {1, 6, 64, 301, 600})
+      for (const int64_t n : {1, 8, 32, 45, 100}) {
+        const std::string t = is_signed ? "int8" : "uint8";
+        const std::string text = "<ir_version: 10, opset_import: [\"\" : 17]>\nmain (" + t + "[" +
+                                 list({k, n}) + "] x) => (int32[m,n] y) <" +
+                                 constant("uint8", "a", {3, k}, 0, 255) + ", uint8 z = {9}, " + t +
+                                 " xz = {5}> {\n y = MatMulInteger (a, x, z, xz)\n}\n";
+        agree(text, codes({k, n}, is_signed), 0, "matmul_integer");
+      }
+}
+
+/// Results that are much wider than what is multiplied go block by block.
+TEST_F(Quantised, WideProducts) {
+  const std::string text =
+      "<ir_version: 10, opset_import: [\"\" : 17]>\nmain (uint8[300,9] x) => (int32[m,n] y) <" +
+      constant("int8", "w", {9, 3000}, -128, 127) +
+      ", uint8 z = {9}> {\n y = MatMulInteger (x, w, z)\n}\n";
+  agree(text, codes({300, 9}, false), 0, "matmul_integer");
+}
+
 TEST_F(Quantised, ProductsWithWeightsOfFourBits) {
   const Isa before = active_isa();
   // The best that the machine has, then each level without dot products of bytes.

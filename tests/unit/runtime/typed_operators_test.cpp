@@ -169,6 +169,27 @@ TEST_P(TypedOperators, ExpandsRowsOfOneElement) {
   }
 }
 
+TEST_P(TypedOperators, WhereAlongShortRows) {
+  const std::vector<std::vector<int64_t>> shapes = {{3, 49, 17, 5}, {1, 49, 1, 1}, {3, 49, 17, 1},
+                                                    {17, 5},        {5},           {3, 1, 1, 5}};
+  for (const int to : {kF32, kU8, kI64, kF16})
+    for (const auto& c : shapes)
+      for (const auto& a : shapes)
+        for (const auto& b : shapes) {
+          const auto input = [](const std::vector<int64_t>& dims, char name) {
+            std::string text = "float[";
+            for (size_t i = 0; i < dims.size(); ++i)
+              text += (i == 0 ? "" : ",") + (name + std::to_string(i));
+            return text + "] " + name;
+          };
+          const std::string cast = " = Cast <to = " + std::to_string(to) + "> (";
+          agree("main (" + input(c, 'c') + ", " + input(a, 'a') + ", " + input(b, 'b') +
+                    ") => (y) { r = Floor (c) p = Relu (r) m = Cast <to = 9> (p) u" + cast +
+                    "a) v" + cast + "b) y = Where (m, u, v) }",
+                {{"c", numbers(c, 3)}, {"a", numbers(a, 9)}, {"b", numbers(b, 9)}});
+        }
+}
+
 TEST_P(TypedOperators, CastOfAllPairs) {
   std::vector<double> values;
   for (const double x : {0.0,

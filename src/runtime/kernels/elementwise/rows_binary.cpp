@@ -132,13 +132,17 @@ void run_short(const BinaryState& state, const Tensor& a, const Tensor& b, Tenso
 
 /// Whether rows are better written out for a block: some tens of elements pay for a call, unless
 /// what meets them is written once for all blocks.
-bool has_short_rows(const BroadcastLoops<2>& loops) {
-  const auto repeats = [&](int k) { return loops.step[0][k] == 1 && loops.step[1][k] == 0; };
-  return loops.axes > 1 && (loops.length[0] <= kShortRow / 2 ||
-                            (loops.length[0] <= kShortRow && (repeats(0) || repeats(1))));
+template <int kInputs>
+bool has_short_rows(const BroadcastLoops<kInputs>& loops) {
+  bool repeats = false;
+  for (int k = 0; k < kInputs; ++k) repeats |= loops.step[0][k] == 1 && loops.step[1][k] == 0;
+  return loops.axes > 1 &&
+         (loops.length[0] <= kShortRow / 2 || (loops.length[0] <= kShortRow && repeats));
 }
 
-/// 16-bit floats of which one repeats along rows: it is converted once, and the other and the
+constexpr int64_t kFew = 1 << 16;  ///< numbers of 16 bits that are converted once
+
+/// 16-bit floats of which one repeats along rows: few are converted once, the others and the
 /// results by blocks of rows.
 void run_short_broadcast(const BinaryState& state, const Tensor& a, const Tensor& b, Tensor& y,
                          int64_t begin, int64_t end) {
@@ -147,21 +151,31 @@ void run_short_broadcast(const BinaryState& state, const Tensor& a, const Tensor
   std::vector<float> few[2];
   for (int k = 0; k < 2; ++k) {
     const Tensor& x = k == 0 ? a : b;
-    if (state.dense[k]) continue;
+    if (state.dense[k] || x.size() > kFew) continue;
     few[k].resize(static_cast<size_t>(x.size()));
     load_floats(x, 0, x.size(), few[k].data());
   }
   const bool short_rows = has_short_rows(loops), compares = state.output == DType::kBool;
   const int64_t many = short_rows ? kBlockFloats / loops.length[0] * loops.length[0] : kBlockFloats;
   int64_t held[2] = {-1, -1};
+  const auto spread_halves = [&](int k, const Tensor& x, int64_t at, int64_t n, float* room) {
+    uint16_t halves[kSpreadBefore + kBlockFloats + kSpreadBehind];
+    int64_t none = -1;
+    const uint16_t* const from =
+        spread_rows(loops, k, x.data<uint16_t>(), at, n, halves + kSpreadBefore, none);
+    x.dtype() == DType::kFloat16 ? f16_to_f32(from, room, n) : bf16_to_f32(from, room, n);
+    return room;
+  };
   for (int64_t at = begin; at < end; at += many) {
     const int64_t n = std::min(many, end - at);
     const float* rows[2];
     for (int k = 0; k < 2; ++k) {
+      const Tensor& x = k == 0 ? a : b;
       float* room = rooms[k] + kSpreadBefore;
-      rows[k] = state.dense[k] ? load_floats(k == 0 ? a : b, at, n, room)
-                : short_rows   ? spread_rows(loops, k, few[k].data(), at, n, room, held[k])
-                               : few[k].data();
+      rows[k] = state.dense[k]   ? load_floats(x, at, n, room)
+                : few[k].empty() ? spread_halves(k, x, at, n, room)
+                : short_rows     ? spread_rows(loops, k, few[k].data(), at, n, room, held[k])
+                                 : few[k].data();
     }
     const auto to = [&](int64_t i) -> void* {
       if (compares) return y.data<uint8_t>() + at + i;
@@ -210,10 +224,9 @@ Status run_binary(KernelRun& run) {
   if (state.divides) CHECK_OK(refuse_zero(b));
   TRY(Tensor * y, run.output(0, state.output, loops.output));
   if (is_short_float(a.dtype())) {
-    constexpr int64_t kFew = 1 << 16;
     const auto is_few = [&](int k) { return state.dense[k] || (k == 0 ? a : b).size() <= kFew; };
-    const auto run_rows =
-        loops.axes > 1 && is_few(0) && is_few(1) ? run_short_broadcast : run_short;
+    const bool by_blocks = loops.axes > 1 && (has_short_rows(loops) || (is_few(0) && is_few(1)));
+    const auto run_rows = by_blocks ? run_short_broadcast : run_short;
     run.parallel_for(loops.count, kGrain,
                      [&](int64_t begin, int64_t end) { run_rows(state, a, b, *y, begin, end); });
     return ok();
@@ -240,6 +253,7 @@ Status run_binary(KernelRun& run) {
 struct WhereState final : KernelState {
   BroadcastLoops<3> loops;
   WhereFn* fn = nullptr;
+  bool dense[3] = {};  ///< of the output's shape
 };
 
 bool supports_where(const KernelQuery& query) {
@@ -253,7 +267,31 @@ Result<std::unique_ptr<KernelState>> prepare_where(const PrepareContext& context
   auto state = std::make_unique<WhereState>();
   state->loops = *BroadcastLoops<3>::of({context.dims(0), context.dims(1), context.dims(2)});
   state->fn = where_fn(bytes_of(context.dtype(1)));
+  for (const size_t k : {0, 1, 2}) state->dense[k] = context.inputs[k].size() == state->loops.count;
   return state;
+}
+
+/// As run_short_rows of two inputs.
+template <typename T>
+void choose_short_rows(const WhereState& state, const uint8_t* c, const std::byte* const (&x)[2],
+                       std::byte* y, int64_t begin, int64_t end) {
+  constexpr int64_t kMany = 1024, kRoom = kSpreadBefore + kMany + kSpreadBehind;
+  alignas(64) T rooms[2][kRoom];
+  alignas(64) uint8_t choices[kRoom];
+  const BroadcastLoops<3>& loops = state.loops;
+  const int64_t many = kMany / loops.length[0] * loops.length[0];
+  int64_t held[3] = {-1, -1, -1};
+  for (int64_t at = begin; at < end; at += many) {
+    const int64_t n = std::min(many, end - at);
+    const auto block = [&]<typename U>(int k, const U* from, U* room) {
+      return state.dense[k] ? from + at
+                            : spread_rows(loops, k, from, at, n, room + kSpreadBefore, held[k]);
+    };
+    const uint8_t* const chosen = block(0, c, choices);
+    const T* const a = block(1, reinterpret_cast<const T*>(x[0]), rooms[0]);
+    const T* const b = block(2, reinterpret_cast<const T*>(x[1]), rooms[1]);
+    state.fn(chosen, false, a, false, b, false, y + at * int64_t{sizeof(T)}, n);
+  }
 }
 
 Status run_where(KernelRun& run) {
@@ -265,7 +303,13 @@ Status run_where(KernelRun& run) {
   const uint8_t* c = run.data<uint8_t>(0);
   const std::byte *a = run.data<std::byte>(1), *b = run.data<std::byte>(2);
   std::byte* out = y->data<std::byte>();
+  const bool short_rows = has_short_rows(loops);
+  const auto run_rows = size == 1   ? choose_short_rows<uint8_t>
+                        : size == 2 ? choose_short_rows<uint16_t>
+                        : size == 4 ? choose_short_rows<uint32_t>
+                                    : choose_short_rows<uint64_t>;
   run.parallel_for(loops.count, kGrain, [&](int64_t begin, int64_t end) {
+    if (short_rows) return run_rows(state, c, {a, b}, out, begin, end);
     loops.for_runs(begin, end, [&](int64_t at, const int64_t* offset, int64_t n) {
       const int64_t* step = loops.step[0];
       state.fn(c + offset[0], step[0] == 0, a + offset[1] * size, step[1] == 0,

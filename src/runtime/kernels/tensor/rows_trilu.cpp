@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <vector>
 
+#include "runtime/kernels/elementwise/binary.h"
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/kernel.h"
 
@@ -41,16 +43,36 @@ Result<std::unique_ptr<KernelState>> prepare_trilu(const PrepareContext& q) {
   return state;
 }
 
-/// Elements [keep, keep + kept) of a row of few stay, the others become zero.
-template <typename T>
-void cut_row(const std::byte* from, int64_t width, int64_t keep, int64_t kept, std::byte* to) {
-  const auto* const x = reinterpret_cast<const T*>(from);
-  auto* const y = reinterpret_cast<T*>(to);
-  for (int64_t j = 0; j < width; ++j) {
-    const bool stays = static_cast<uint64_t>(j - keep) < static_cast<uint64_t>(kept);
-    y[j] = static_cast<T>(x[j] & static_cast<T>(-static_cast<T>(stays)));
+/// Where matrices are cut: row r before column `start` + r. The upper part stays, or the lower one.
+struct Cut {
+  int64_t height, width, start;
+  bool upper;
+  int64_t size;  ///< bytes of an element
+
+  /// Rows [first, last) of a matrix: what goes becomes zero.
+  void rows(const std::byte* from, int64_t first, int64_t last, std::byte* to) const {
+    const auto keep = [&](int64_t at, int64_t elements) {
+      if (to != from && elements > 0)
+        std::memcpy(to + at * size, from + at * size, static_cast<size_t>(elements * size));
+    };
+    const auto drop = [&](int64_t at, int64_t elements) {
+      if (elements > 0) std::memset(to + at * size, 0, static_cast<size_t>(elements * size));
+    };
+    const auto whole = [&](int64_t row, int64_t end, bool stays) {
+      stays ? keep(row * width, (end - row) * width) : drop(row * width, (end - row) * width);
+    };
+    // Rows above and below those that are cut stay or go as a whole.
+    const int64_t low = std::clamp(1 - start, first, last);
+    const int64_t high = std::clamp(width - start, low, last);
+    whole(first, low, upper);
+    for (int64_t r = low; r < high; ++r) {
+      const int64_t at = r * width, left = start + r;
+      upper ? drop(at, left) : keep(at, left);
+      upper ? keep(at + left, width - left) : drop(at + left, width - left);
+    }
+    whole(high, last, !upper);
   }
-}
+};
 
 Status run_trilu(KernelRun& run) {
   const bool upper = run.state<TriluState>().upper;
@@ -61,31 +83,33 @@ Status run_trilu(KernelRun& run) {
   const int64_t k = run.has_input(1) ? run.data<int64_t>(1)[0] : 0;
   const std::byte* from = x.data<std::byte>();
   std::byte* to = y->data<std::byte>();
-  // Where the upper part of the first row begins; k may be anything.
+  // k may be anything.
   const int64_t diagonal = std::clamp(k, -height - 1, width + 1);
-  // Of short rows calls would take longer than what they copy.
-  constexpr int64_t kShort = 8;
-  const auto cut_short = size == 1   ? &cut_row<uint8_t>
-                         : size == 2 ? &cut_row<uint16_t>
-                         : size == 4 ? &cut_row<uint32_t>
-                                     : &cut_row<uint64_t>;
-  run.parallel_for(x.size() / width, std::max<int64_t>(1, 32768 / (width * size)),
+  const Cut cut{height, width, upper ? diagonal : diagonal + 1, upper, size};
+  // Of short rows calls would take longer than what they copy: a mask of the first matrix serves
+  // all the others, and is repeated to serve some of them at once.
+  constexpr int64_t kShort = 256, kNear = 16384, kEnough = 1024;
+  const int64_t all = x.size() * size, row = width * size, matrix = height * row;
+  BinaryFn* const mask_words = binary_fn(Binary::kBitAnd, DType::kUInt8);
+  if (row <= kShort && matrix <= kNear && all >= 2 * matrix && mask_words != nullptr) {
+    const int64_t together = std::min(all / matrix, std::max<int64_t>(1, kEnough / matrix));
+    const int64_t block = together * matrix, blocks = (all + block - 1) / block;
+    std::vector<std::byte> mask(static_cast<size_t>(block), std::byte{0xFF});
+    for (int64_t i = 0; i < block; i += matrix)
+      cut.rows(mask.data() + i, 0, height, mask.data() + i);
+    run.parallel_for(blocks, std::max<int64_t>(1, 65536 / block), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin * block; i < end * block; i += block)
+        mask_words(from + i, false, mask.data(), false, to + i, std::min(block, all - i));
+    });
+    return ok();
+  }
+  run.parallel_for(x.size() / width, std::max<int64_t>(1, 32768 / row),
                    [&](int64_t begin, int64_t end) {
-                     int64_t row = begin % height;
-                     for (int64_t r = begin; r < end; ++r, row = row + 1 < height ? row + 1 : 0) {
-                       const int64_t above = diagonal + row;
-                       const int64_t cut = std::clamp<int64_t>(upper ? above : above + 1, 0, width);
-                       const int64_t keep = upper ? cut : 0, kept = upper ? width - cut : cut;
-                       const int64_t drop = upper ? 0 : cut, dropped = width - kept;
-                       const int64_t at = r * width * size;
-                       if (width <= kShort) {
-                         cut_short(from + at, width, keep, kept, to + at);
-                         continue;
-                       }
-                       if (to != from)
-                         std::memcpy(to + at + keep * size, from + at + keep * size,
-                                     static_cast<size_t>(kept * size));
-                       std::memset(to + at + drop * size, 0, static_cast<size_t>(dropped * size));
+                     for (int64_t r = begin; r < end;) {
+                       const int64_t first = r % height, last = std::min(height, first + end - r);
+                       const int64_t at = (r - first) * row;
+                       cut.rows(from + at, first, last, to + at);
+                       r += last - first;
                      }
                    });
   return ok();
