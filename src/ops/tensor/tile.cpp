@@ -1,10 +1,6 @@
-#include <algorithm>
-#include <cstring>
-
 #include "ops/infer_helpers.h"
 #include "ops/kernels/arguments.h"
 #include "ops/kernels/movement.h"
-#include "ops/kernels/parts.h"
 #include "ops/schema.h"
 #include "ops/step_context.h"
 
@@ -60,86 +56,6 @@ Result<std::vector<int64_t>> tile_repeats(const KernelContext& context, const Te
   return repeats;
 }
 
-/// Axes of whole bytes and how often each is repeated; only the first may be repeated once.
-struct Tiles {
-  Dims dims, repeats;
-  Dims in, out;  ///< bytes of one step along each axis
-
-  Tiles(std::span<const int64_t> shape, std::span<const int64_t> times, int64_t width) {
-    for (size_t j = 0; j < shape.size(); ++j) {
-      // What is not repeated continues the axis before it.
-      if (times[j] == 1 && !dims.empty()) {
-        dims.back() *= shape[j];
-      } else if (times[j] != 1 || shape[j] != 1) {
-        dims.push_back(shape[j]);
-        repeats.push_back(times[j]);
-      }
-    }
-    if (dims.empty()) dims = repeats = {1};
-    in.resize(dims.size(), width);
-    out.resize(dims.size(), width);
-    for (size_t j = dims.size(); j-- > 1;) {
-      in[j - 1] = in[j] * dims[j];
-      out[j - 1] = out[j] * dims[j] * repeats[j];
-    }
-  }
-
-  /// The first `count` bytes of `to` fill up to `total`, over and over.
-  static void repeat(std::byte* to, int64_t count, int64_t total) {
-    for (int64_t filled = count; filled < total; filled += std::min(filled, total - filled))
-      std::memcpy(to + filled, to, static_cast<size_t>(std::min(filled, total - filled)));
-  }
-  /// Rows of one element: each as often as the last axis is repeated.
-  template <size_t kBytes>
-  void fill_rows(size_t axis, int64_t rows, const std::byte* from, std::byte* to) const {
-    const int64_t times = repeats[axis + 1], step = out[axis];
-    for (int64_t i = 0; i < rows; ++i, from += kBytes, to += step) {
-      uint64_t value = 0;
-      std::memcpy(&value, from, kBytes);
-      for (int64_t k = 0; k < times; ++k)
-        std::memcpy(to + static_cast<size_t>(k) * kBytes, &value, kBytes);
-    }
-  }
-  /// What lies behind some steps along an axis, which is not the last one.
-  void steps(size_t axis, int64_t count, const std::byte* from, std::byte* to) const {
-    const bool one = axis + 2 == dims.size() && dims[axis + 1] == 1;
-    if (one && in[axis] == 4) return fill_rows<4>(axis, count, from, to);
-    if (one && in[axis] == 8) return fill_rows<8>(axis, count, from, to);
-    for (int64_t i = 0; i < count; ++i) block(axis + 1, from + i * in[axis], to + i * out[axis]);
-  }
-  void block(size_t axis, const std::byte* from, std::byte* to) const {
-    if (axis + 1 == dims.size())
-      std::memcpy(to, from, static_cast<size_t>(dims[axis] * in[axis]));
-    else
-      steps(axis, dims[axis], from, to);
-    repeat(to, dims[axis] * out[axis], dims[axis] * out[axis] * repeats[axis]);
-  }
-  /// All, by several threads.
-  void run(const std::byte* from, std::byte* to) const {
-    constexpr int64_t kPart = int64_t{1} << 16;
-    const int64_t count = dims[0] * out[0], total = count * repeats[0];
-    if (total <= kPart) return block(0, from, to);
-    parallel_parts(dims[0], std::max<int64_t>(1, kPart / out[0]), [&](int64_t begin, int64_t end) {
-      if (dims.size() == 1)
-        std::memcpy(to + begin * out[0], from + begin * in[0],
-                    static_cast<size_t>((end - begin) * in[0]));
-      else
-        steps(0, end - begin, from + begin * in[0], to + begin * out[0]);
-    });
-    // A period long enough that its copies are, and short enough for the first cache.
-    constexpr int64_t kPeriod = int64_t{1} << 13;
-    const int64_t period = std::min(total, (kPeriod + count - 1) / count * count);
-    repeat(to, count, period);
-    parallel_parts(total - period, kPart, [&](int64_t begin, int64_t end) {
-      for (int64_t at = begin; at < end;) {
-        const int64_t source = at % period, n = std::min(period - source, end - at);
-        std::memcpy(to + period + at, to + source, static_cast<size_t>(n));
-        at += n;
-      }
-    });
-  }
-};
-
 Status run_tile(KernelContext& context) {
   TRY(const Tensor* data, context.input(0));
   TRY(const std::vector<int64_t> repeats, tile_repeats(context, *data));
@@ -163,11 +79,6 @@ Status run_tile(KernelContext& context) {
   }
   TRY(Tensor * out, context.output(0, data->dtype(), dims));
   if (out->size() == 0) return ok();
-  const auto width = static_cast<int64_t>(bytes_of(data->dtype()));
-  if (width != 0 && !data->is_string()) {
-    Tiles(data->dims(), repeats, width).run(data->data<std::byte>(), out->data<std::byte>());
-    return ok();
-  }
   copy_box(*data, 0, from, *out, 0, contiguous_strides(box), box);
   return ok();
 }

@@ -169,6 +169,30 @@ TEST_P(TypedOperators, ExpandsRowsOfOneElement) {
   }
 }
 
+/// Lines of every length, repeated a few times and often, in blocks that are near and far.
+TEST_P(TypedOperators, TilesAxesThatAreRepeatedAndCopied) {
+  for (const char* times : {"1, 1, 1", "3, 1, 1", "1, 3, 1", "1, 1, 3", "2, 1, 5", "1, 4, 40",
+                            "3, 2, 2", "0, 1, 2", "1, 40, 1"})
+    for (const auto& shape : {std::vector<int64_t>{5, 7, 1},
+                              {4, 3, 3},
+                              {3, 17, 9},
+                              {2, 6, 40},
+                              {9, 3, 130},
+                              {2, 2, 700}}) {
+      const std::string list = "<int64[3] t = {" + std::string(times) + "}>";
+      for (const int to : {kF32, kU8, kI64, kF16})
+        agree("main (float[A,B,C] given) => (y) " + list +
+                  " { x = Cast <to = " + std::to_string(to) + "> (given) y = Tile (x, t) }",
+              {{"given", numbers(shape, 60)}});
+      agree("main (float[A,B,C] given) => (y) <int64[6] apart = {" + std::to_string(shape[0]) +
+                ",1," + std::to_string(shape[1]) + ",1," + std::to_string(shape[2]) +
+                ",1}, int64[6] e = {1,3,1,2,1,9}> { x = Reshape (given, apart) y = Expand (x, e) }",
+            {{"given", numbers(shape, 60)}});
+    }
+  agree("main (float[A,B] x) => (y) <int64[2] t = {3, 3}> { y = Tile (x, t) }",
+        {{"x", numbers({300, 501}, 1)}});
+}
+
 TEST_P(TypedOperators, WhereAlongShortRows) {
   const std::vector<std::vector<int64_t>> shapes = {{3, 49, 17, 5}, {1, 49, 1, 1}, {3, 49, 17, 1},
                                                     {17, 5},        {5},           {3, 1, 1, 5}};
