@@ -484,12 +484,17 @@ constexpr DotsTiles fill_dots(std::integer_sequence<int, kI...>) {
 void dots_rows(const SmallProduct& p, int64_t begin, int64_t end) {
   static constexpr DotsTiles kTiles =
       fill_dots(std::make_integer_sequence<int, kDotRows * kDotColumns>());
+  int64_t done = begin;  // rows of which nothing more becomes
   for (int64_t row = begin; row < end; row += kDotRows) {
     const int64_t rows = std::min<int64_t>(kDotRows, end - row);
     for (int64_t column = 0; column < p.n; column += kDotColumns)
       kTiles.get[rows][std::min<int64_t>(kDotColumns, p.n - column)](p, row, column);
-    if (const BlockPost* post = p.epilogue.post)
-      post->apply(post->argument, p.c + row * p.ldc, p.ldc, row, rows, 0, p.n);
+    // For many rows at a time: vectors of one row would be mostly empty.
+    constexpr int64_t kMany = 64;
+    const BlockPost* const post = p.epilogue.post;
+    if (post == nullptr || (row + rows < end && row + rows - done < kMany)) continue;
+    post->apply(post->argument, p.c + done * p.ldc, p.ldc, done, row + rows - done, 0, p.n);
+    done = row + rows;
   }
 }
 

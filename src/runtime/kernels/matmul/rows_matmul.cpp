@@ -646,13 +646,27 @@ Status run_matmul(KernelRun& run) {
   // Many small products: each thread takes whole ones.
   const int64_t batch = s.batch(), work = std::max<int64_t>(1, s.m * s.n * s.k);
   constexpr int64_t kSmall = int64_t{1} << 21;
-  if (batch >= 2 * thread_count() && (s.packed == nullptr || s.matrices > 1 || work <= kSmall) &&
-      (s.a_floats == 0 || work <= kSmall)) {
+  // Small results side by side get their activation some at a time.
+  constexpr int64_t kSmallResult = 512, kTogether = 4096;
+  const int64_t result = s.m * s.n;
+  const bool apart = batch >= 2 * thread_count() &&
+                     (s.packed == nullptr || s.matrices > 1 || work <= kSmall) &&
+                     (s.a_floats == 0 || work <= kSmall);
+  bool later = apart && epilogue.post != nullptr && result <= kSmallResult && s.ldc == s.n;
+  for (int64_t i = 0; later && i < batch; ++i) later = s.c_at[static_cast<size_t>(i)] == i * result;
+  if (later) epilogue.post = nullptr;
+  if (apart) {
     parallel(batch, std::max<int64_t>(1, 100'000 / work), [&](int64_t begin, int64_t end) {
       const int64_t floats_a = round16(static_cast<int64_t>(s.a_floats));
       const int64_t floats_b = s.packed != nullptr ? 0 : room_floats(s);
       float* const own = thread_floats(2, static_cast<size_t>(floats_a + floats_b));
-      for (int64_t i = begin; i < end; ++i) product(i, fresh(i, begin), own, own + floats_a);
+      int64_t done = begin;
+      for (int64_t i = begin; i < end; ++i) {
+        product(i, fresh(i, begin), own, own + floats_a);
+        if (!later || (i + 1 < end && (i + 1 - done) * result < kTogether)) continue;
+        apply_activation(s.activation, c + done * result, (i + 1 - done) * result);
+        done = i + 1;
+      }
     });
     return ok();
   }
