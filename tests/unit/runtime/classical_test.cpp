@@ -13,6 +13,32 @@ namespace {
 
 class Classical : public Operators {};
 
+/// Blocks, planes and images that are shorter than a vector, some of them together.
+TEST_P(Classical, NormsOfShortPlanes) {
+  for (const auto& dims :
+       {std::vector<int64_t>{40, 3, 2, 9}, {70, 5, 7, 1}, {17, 2, 11, 5}, {3, 2, 3, 4}}) {
+    const Tensor x = numbers(dims, 3);
+    for (const char* op : {"Softmax", "LogSoftmax", "LpNormalization"})
+      for (const char* axis : {"0", "1", "2", "3"})
+        agree("main (float[A,B,C,D] x) => (y) { y = " + std::string(op) + " <axis = " + axis +
+                  "> (x) }",
+              {{"x", x}}, 2e-6);
+  }
+  for (const int64_t n : {1, 9, 100})
+    for (const int64_t plane : {3, 8, 31, 130}) {
+      const std::vector<NamedValue> inputs = {
+          {"x", numbers({n, 5, plane}, 3)}, {"s", numbers({5}, 1)}, {"b", numbers({5}, 1)}};
+      agree(
+          "main (float[A,B,C] x, float[B] s, float[B] b) => (y) { y = InstanceNormalization (x, s, "
+          "b) }",
+          inputs, 2e-6);
+      agree(
+          "main (float[A,B,C] x, float[B] s, float[B] b) => (y) { v = Abs (s) y = "
+          "BatchNormalization (x, s, b, b, v) }",
+          inputs, 2e-6);
+    }
+}
+
 TEST_P(Classical, SoftmaxOfShortRowsAndDoubles) {
   for (const char* op : {"Softmax", "LogSoftmax"})
     for (const int64_t rows : {1, 7, 15, 16, 33, 64, 65, 200})

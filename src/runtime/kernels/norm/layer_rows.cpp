@@ -33,7 +33,8 @@ HWY_INLINE void for_vectors(const float* x, int64_t n, Fn&& fn) {
 
 /// As many rows as a vector has lanes, or fewer: in the same order, so that a row's numbers do not
 /// depend on where a thread's rows end.
-template <bool kRms>
+enum class Scaled { kColumns, kRows };  // scale and bias are of
+template <bool kRms, Scaled kScaled>
 HWY_INLINE void normalize_some(const float* x, int64_t rows, int64_t n, float epsilon,
                                const float* scale, const float* bias, float* y, float* means,
                                float* inverses) {
@@ -64,11 +65,14 @@ HWY_INLINE void normalize_some(const float* x, int64_t rows, int64_t n, float ep
   store_n(hn::Div(hn::Set(d, 1.0f), hn::Sqrt(hn::Add(variance, hn::Set(d, epsilon)))), d, inverses,
           rows);
   for (int64_t r = 0; r < rows; ++r) {
-    const V mean = kRms ? hn::Zero(d) : hn::Set(d, means[r]), inverse = hn::Set(d, inverses[r]);
+    const V mean = kRms ? hn::Zero(d) : hn::Set(d, means[r]);
+    const V inverse = hn::Set(d, kScaled == Scaled::kRows ? inverses[r] * scale[r] : inverses[r]);
     float* to = y + r * n;
     for_vectors(x + r * n, n, [&](V v, int64_t i, int64_t left) HWY_ATTR {
       V c = hn::Mul(kRms ? v : hn::Sub(v, mean), inverse);
-      if (scale != nullptr && bias != nullptr)
+      if constexpr (kScaled == Scaled::kRows)
+        c = hn::Add(c, hn::Set(d, bias[r]));
+      else if (scale != nullptr && bias != nullptr)
         c = hn::MulAdd(c, load_n(d, scale + i, left), load_n(d, bias + i, left));
       else if (scale != nullptr)
         c = hn::Mul(c, load_n(d, scale + i, left));
@@ -86,9 +90,23 @@ void normalize_groups(bool rms, const float* x, int64_t rows, int64_t n, float e
   for (int64_t row = 0; row < rows; row += kLanes) {
     float* m = means != nullptr ? means + row : own_means;
     float* inverse = inverses != nullptr ? inverses + row : own_inverses;
-    (rms ? normalize_some<true> : normalize_some<false>)(x + row * n, std::min(kLanes, rows - row),
-                                                         n, epsilon, scale, bias, y + row * n, m,
-                                                         inverse);
+    (rms ? normalize_some<true, Scaled::kColumns>
+         : normalize_some<false, Scaled::kColumns>)(x + row * n, std::min(kLanes, rows - row), n,
+                                                    epsilon, scale, bias, y + row * n, m, inverse);
+  }
+}
+
+void normalize_planes_any(const float* x, int64_t begin, int64_t end, int64_t n, float epsilon,
+                          const float* scale, const float* bias, int64_t channels, float* y) {
+  float means[kLanes], inverses[kLanes], scales[kLanes], biases[kLanes];
+  int64_t channel = begin % channels;
+  for (int64_t plane = begin; plane < end; plane += kLanes, x += kLanes * n, y += kLanes * n) {
+    const int64_t some = std::min(kLanes, end - plane);
+    for (int64_t i = 0; i < some; ++i, channel = channel + 1 < channels ? channel + 1 : 0) {
+      scales[i] = scale[channel];
+      biases[i] = bias[channel];
+    }
+    normalize_some<false, Scaled::kRows>(x, some, n, epsilon, scales, biases, y, means, inverses);
   }
 }
 
@@ -118,6 +136,14 @@ void normalize_rows(bool rms, const float* x, int64_t rows, int64_t n, float eps
     if (inverses != nullptr) inverses[row] = moments.inverse_deviation;
     normalize_row(from, y + row * n, n, moments, scale, bias);
   }
+}
+
+void normalize_planes(const float* x, int64_t begin, int64_t end, int64_t n, float epsilon,
+                      const float* scale, const float* bias, int64_t channels, float* y) {
+  TOMBOLO_TARGET(void(const float*, int64_t, int64_t, int64_t, float, const float*, const float*,
+                      int64_t, float*),
+                 normalize_planes_any)
+  (x, begin, end, n, epsilon, scale, bias, channels, y);
 }
 
 }  // namespace tombolo

@@ -14,4 +14,9 @@ namespace tombolo {
 void normalize_rows(bool rms, const float* x, int64_t rows, int64_t n, float epsilon,
                     const float* scale, const float* bias, float* y, float* means, float* inverses);
 
+/// The same of planes [begin, end) of n floats, from `x` on, with one scale and one bias for each
+/// channel: plane p is of channel p % channels.
+void normalize_planes(const float* x, int64_t begin, int64_t end, int64_t n, float epsilon,
+                      const float* scale, const float* bias, int64_t channels, float* y);
+
 }  // namespace tombolo

@@ -102,7 +102,7 @@ void lp_any(const KernelRun& run, const LpState& s, const T* from, T* to) {
     });
     return;
   }
-  constexpr int64_t kNarrow = 16;
+  constexpr int64_t kNarrow = 8;
   if (s.inner >= kNarrow) return lp_blocks(run, s, from, to);
   lp_lines(run, s, from, to);
 }

@@ -64,13 +64,16 @@ void transpose_floats(const float* x, float* y, int64_t rows, int64_t columns) {
 /// Rows shorter than these leave most of a vector empty: they are worked on as columns.
 constexpr int64_t kShortRow = 12, kShortRows = 64;
 
-void softmax_short_rows(const float* x, float* y, int64_t rows, int64_t n, bool logarithm) {
-  float* columns = thread_floats(1, static_cast<size_t>(n * kShortRows));
-  for (; rows > 0; rows -= kShortRows, x += n * kShortRows, y += n * kShortRows) {
-    const int64_t some = std::min(rows, kShortRows);
-    transpose_floats(x, columns, some, n);
-    softmax_columns(columns, columns, n, some, some, logarithm);
-    transpose_floats(columns, y, n, some);
+/// Blocks of n rows with few columns, some blocks side by side.
+void softmax_short_rows(const float* x, float* y, int64_t blocks, int64_t n, int64_t columns,
+                        bool logarithm) {
+  const int64_t size = n * columns, together = std::max<int64_t>(16, kShortRows / columns);
+  float* const turned = thread_floats(1, static_cast<size_t>(size * together));
+  for (; blocks > 0; blocks -= together, x += size * together, y += size * together) {
+    const int64_t some = std::min(blocks, together), width = some * columns;
+    transpose_floats(x, turned, some, size);
+    softmax_columns(turned, turned, n, width, width, logarithm);
+    transpose_floats(turned, y, size, some);
   }
 }
 
@@ -82,7 +85,7 @@ Status run_softmax(KernelRun& run) {
     run.parallel_for(s.outer, grain_of(s.length), [&](int64_t begin, int64_t end) {
       if (x.dtype() == DType::kFloat32 && s.length < kShortRow && s.outer >= 16)
         return softmax_short_rows(x.data<float>() + begin * s.length,
-                                  y->data<float>() + begin * s.length, end - begin, s.length,
+                                  y->data<float>() + begin * s.length, end - begin, s.length, 1,
                                   s.logarithm);
       if (x.dtype() == DType::kFloat32)
         return softmax_rows(x.data<float>() + begin * s.length, y->data<float>() + begin * s.length,
@@ -101,9 +104,13 @@ Status run_softmax(KernelRun& run) {
   float* to = y->data<float>();
   if (s.inner < kFewColumns) {
     run.parallel_for(s.outer, grain_of(s.length * s.inner), [&](int64_t begin, int64_t end) {
-      float* rows = thread_floats(1, static_cast<size_t>(s.length * s.inner));
+      const int64_t size = s.length * s.inner;
+      if (s.length < kShortRow && s.outer >= 16)
+        return softmax_short_rows(from + begin * size, to + begin * size, end - begin, s.length,
+                                  s.inner, s.logarithm);
+      float* rows = thread_floats(1, static_cast<size_t>(size));
       for (int64_t i = begin; i < end; ++i) {
-        const int64_t at = i * s.length * s.inner;
+        const int64_t at = i * size;
         transpose_floats(from + at, rows, s.length, s.inner);
         softmax_rows(rows, rows, s.inner, s.length, s.logarithm);
         transpose_floats(rows, to + at, s.inner, s.length);
@@ -253,6 +260,14 @@ Status run_group_norm(KernelRun& run) {
   const float *from = x.data<float>(), *scale = run.data<float>(1), *bias = run.data<float>(2);
   float* to = y->data<float>();
   const int64_t size = s.group * s.plane;
+  constexpr int64_t kShortPlane = 128;
+  if (s.group == 1 && s.plane <= kShortPlane) {
+    run.parallel_for(s.planes, grain_of(size), [&](int64_t begin, int64_t end) {
+      normalize_planes(from + begin * size, begin, end, s.plane, s.epsilon, scale, bias, s.channels,
+                       to + begin * size);
+    });
+    return ok();
+  }
   run.parallel_for(s.planes / s.group, grain_of(size), [&](int64_t begin, int64_t end) {
     for (int64_t g = begin; g < end; ++g) {
       const RowMoments moments = row_moments(from + g * size, size, s.epsilon);
@@ -303,12 +318,26 @@ Status run_batch_norm(KernelRun& run) {
     bias[c] = static_cast<float>(static_cast<double>(parameters[1][c]) -
                                  static_cast<double>(parameters[2][c]) * factor);
   }
-  if (plane == 1) {  // channels side by side
-    run.parallel_for(x.dim(0), grain_of(channels), [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i)
-        normalize_row(x.data<float>() + i * channels, y->data<float>() + i * channels, channels,
-                      {0, 1}, scale.data(), bias.data());
-    });
+  // Short planes: whole images at a time, and several small ones, by a scale and a bias for each
+  // element.
+  constexpr int64_t kShortPlane = 32, kFew = 4, kNear = 1 << 14, kLong = 512;
+  const int64_t image = channels * plane;
+  if (plane == 1 || (plane < kShortPlane && x.dim(0) >= kFew && image <= kNear)) {
+    const int64_t together = std::clamp<int64_t>(kLong / image, 1, x.dim(0)),
+                  row = together * image;
+    for (std::vector<float>* const numbers : {&scale, &bias}) {
+      std::vector<float> each(static_cast<size_t>(row));
+      float* to = each.data();
+      for (const float number : *numbers) to = std::fill_n(to, plane, number);
+      for (; to < each.data() + row; to += image) std::copy_n(each.data(), image, to);
+      *numbers = std::move(each);
+    }
+    run.parallel_for(
+        (x.dim(0) + together - 1) / together, grain_of(row), [&](int64_t begin, int64_t end) {
+          for (int64_t at = begin * row; at < std::min(end * row, x.size()); at += row)
+            normalize_row(x.data<float>() + at, y->data<float>() + at, std::min(row, x.size() - at),
+                          {0, 1}, scale.data(), bias.data());
+        });
     return ok();
   }
   run.parallel_for(planes, grain_of(plane), [&](int64_t begin, int64_t end) {
