@@ -157,13 +157,15 @@ PanelFormat exact_halves(const Tensor& floats) {
 bool lies_far(const MatMulState& s) { return s.k * s.n * 4 >= 2 * near_bytes(); }
 
 /// Few rows wait for a B that lies far: a fifth less of it is worth taking it apart, once for all
-/// rows and several panels. More rows take as long either way, or a little longer. The first call
-/// of a decoder has many, those after it few. From a shared cache floats come as fast, with vectors
-/// of 256 bits almost twice as fast.
+/// rows and several panels. From four rows on, arithmetic no longer hides behind memory (five of
+/// 4096 x 4096 take 1.2 of the time of floats). The first call of a decoder has many, those after
+/// it few. From a shared cache floats come as fast, with vectors of 256 bits almost twice as fast.
 bool waits_for_memory(const KernelQuery& query, const MatMulState& s) {
-  if (query.options.stays_near && gemm_tiles().lanes < 16) return false;
+  constexpr int64_t kFewRows = 3;
+  const bool steps = query.options.decodes;
+  if (query.options.stays_near && (gemm_tiles().lanes < 16 || (s.m > 1 && !steps))) return false;
   const auto& wide = gemm_tiles().wide[static_cast<int>(PanelFormat::kFixed26)];
-  const bool few = query.options.decodes || (s.m <= kMaxWideRows && wide[s.m][2] != nullptr);
+  const bool few = steps || (s.m <= kFewRows && wide[s.m][2] != nullptr);
   return few && takes_panels(PanelFormat::kFixed26) && s.k >= gemm_tiles().panel() && lies_far(s);
 }
 
