@@ -569,8 +569,39 @@ Product pack_rows(const Product& p, const GemmTiles& tiles, int64_t rows) {
   return changed;
 }
 
+/// A small B of floats for rows of one tile, as block() does it: finding out how to cut it would
+/// take longer than the product.
+void one_tile(const Product& p, const GemmTiles& tiles) {
+  const int64_t width = tiles.panel(), whole = p.n / width;
+  const auto rows = static_cast<int>(p.m);
+  GemmTile t{.a = p.a, .lda = p.lda, .panel_step = p.panel_step, .k = p.k, .ldc = p.ldc};
+  t.ldi = p.e.ldi;
+  t.row_bias = p.e.row_bias;
+  t.clamp = p.e.clamp;
+  t.lo = p.e.lo;
+  t.hi = p.e.hi;
+  for (int64_t panel = 0, column = 0; column < p.n; column = panel * width) {
+    const int64_t step = wide_panels(tiles, PanelFormat::kFloat32, rows, whole - panel);
+    const bool tail = p.tail != nullptr && panel == whole;
+    t.b = tail ? p.tail : p.b + panel * p.panel_step;
+    t.ldb = tail ? width : p.ldb;
+    t.c = p.c + column;
+    t.cols = std::min(step * width, p.n - column);
+    if (p.e.init != nullptr) t.init = p.e.init + column;
+    if (p.e.col_bias != nullptr) t.col_bias = p.e.col_bias + column;
+    (rows <= kMaxWideRows ? tiles.wide[static_cast<int>(PanelFormat::kFloat32)][rows][step]
+                          : tiles.row_major_tile(rows, t.cols))(t);
+    panel += step;
+  }
+  if (p.e.post != nullptr) p.e.post->apply(p.e.post->argument, p.c, p.ldc, 0, p.m, 0, p.n);
+}
+
 void run(const Product& p) {
   const GemmTiles& tiles = gemm_tiles();
+  constexpr int64_t kSmallB = 1 << 14;  // floats
+  if (p.m > 0 && p.m <= tiles.max_rows && p.n > 0 && p.n * p.k <= kSmallB && !p.turned && !p.lies &&
+      p.packed == nullptr && p.format == PanelFormat::kFloat32)
+    return one_tile(p, tiles);
   const int64_t panels = (p.n + tiles.panel() - 1) / tiles.panel();
   if (p.m <= 0 || panels <= 0) return;
   const int64_t threads = thread_count();
