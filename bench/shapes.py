@@ -300,7 +300,7 @@ def quantised(n, pick):
     signed = pick((np.uint8, np.int8))
     zero = lambda dtype: n.constant(np.array(0 if dtype == np.int8 else int(n.rng.integers(100, 150)), dtype))
     scale = lambda size=0.02: n.constant(np.array(size, np.float32))
-    weight = lambda *sizes: n.constant(n.rng.integers(-127, 128, sizes).astype(np.int8))
+    weight = lambda *sizes: n.constant(np.clip(np.rint(n.rng.standard_normal(sizes) * 35), -127, 127).astype(np.int8))
     quantise = lambda x: n.op("QuantizeLinear", x, scale(), zero(signed))
     if kind == "conv":
         rank = pick((1, 2, 2, 2, 3))

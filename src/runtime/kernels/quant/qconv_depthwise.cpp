@@ -77,7 +77,10 @@ void pack(const int16_t* w, int64_t channels, int64_t taps, std::byte* packed) {
 template <typename T>
 HWY_INLINE V16 load(const uint8_t* p, int64_t left) {
   const hn::Rebind<T, I16> bytes;
-  return hn::PromoteTo(I16(), load_n(bytes, reinterpret_cast<const T*>(p), left));
+  const auto* const from = reinterpret_cast<const T*>(p);
+  if (HWY_TARGET <= HWY_AVX3 || left >= lanes16())
+    return hn::PromoteTo(I16(), load_n(bytes, from, left));
+  return hn::PromoteTo(I16(), load_few(bytes, from, left));
 }
 
 /// Sums to 16-bit results between the limits, in the order of their channels again.
