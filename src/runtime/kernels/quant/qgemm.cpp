@@ -149,22 +149,7 @@ void pack_columns_below(const uint8_t* x, int64_t column, int64_t run, int64_t c
     pack_below(x + c * column + done, run - done, width, mask, out + done * width + c * 4, sums[c]);
 }
 
-/// Both in groups of two 16-bit numbers.
-void pack_pairs_beside(const uint8_t* x, int64_t row, int64_t run, int64_t columns,
-                       const QTiles& tiles, uint8_t mask, std::byte* out, int32_t* sums) {
-  const int64_t width = tiles.panel;
-  const std::vector<uint8_t> none(static_cast<size_t>(columns), mask);
-  for (int64_t i = 0; i < run; i += 2, out += width * 4) {
-    const uint8_t *r0 = x + i * row, *r1 = i + 1 < run ? r0 + row : none.data();
-    uint32_t words[kMaxQPanel];
-    for (int64_t c = 0; c < columns; ++c) {
-      const int32_t v0 = static_cast<int8_t>(r0[c] ^ mask), v1 = static_cast<int8_t>(r1[c] ^ mask);
-      words[c] = (static_cast<uint32_t>(v0) & 0xFFFF) | static_cast<uint32_t>(v1) << 16;
-      sums[c] += v0 + v1;
-    }
-    std::memcpy(out, words, static_cast<size_t>(columns) * 4);
-  }
-}
+/// One stretch of one column in groups of two 16-bit numbers.
 void pack_pairs_below(const uint8_t* x, int64_t run, int64_t width, uint8_t mask, std::byte* out,
                       int32_t& sum) {
   for (int64_t i = 0; i < run; i += 2, out += width * 4) {
@@ -213,8 +198,10 @@ void q_pack_stretches(const uint8_t* x, int64_t row, int64_t column, int64_t str
                std::byte* to = out + p * step + (s * groups + first / tiles.group) * width * 4;
                int32_t* sum = down.data() + (p - begin) * width;
                if (column == 1) {
-                 (pairs ? pack_pairs_beside : pack_beside)(from, row, rows, columns, tiles, mask,
-                                                           to, sum);
+                 if (pairs)
+                   q_pack_pairs(from, row, rows, columns, width, mask, to, sum);
+                 else
+                   pack_beside(from, row, rows, columns, tiles, mask, to, sum);
                } else if (row == 1 && !pairs) {
                  pack_columns_below(from, column, rows, columns, width, mask, to, sum);
                } else {
@@ -561,7 +548,7 @@ void q_product(const QProduct& p, const std::byte* a, int64_t a_bytes, const std
   // What becomes of a panel is a narrow column of the result: of wide ones blocks are so low that
   // its rows stay near until they are whole.
   const int64_t written = rows * p.n * (finish.kind == QFinish::Kind::kByte ? 1 : 4);
-  if (!far) most = std::min(most, std::max<int64_t>(2, near_bytes() / 8 / written));
+  if (!far) most = std::min(most, std::max<int64_t>(2, near_bytes() / 2 / written));
   int64_t blocks = (count + most - 1) / most;
   // Threads that took panels of the same rows would write to the same cache lines: rows are cut
   // where all the weights stay near.

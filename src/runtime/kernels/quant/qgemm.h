@@ -215,6 +215,9 @@ void q_interleave(const uint8_t* rows, int64_t step, int64_t k, bool is_signed, 
 /// as vectors take, whose number it gives.
 int64_t q_pack_words(const uint8_t* x, int64_t row, int64_t run, int64_t columns, int64_t width,
                      uint8_t mask, std::byte* out, int32_t* sums);
+/// The same to out[i / 2][column][i % 2] of 16 bits, of all columns.
+void q_pack_pairs(const uint8_t* x, int64_t row, int64_t run, int64_t columns, int64_t width,
+                  uint8_t mask, std::byte* out, int32_t* sums);
 void q_row_sums(const uint8_t* x, int64_t ldx, int64_t m, int64_t k, bool flip, bool is_signed,
                 int32_t* sums);
 

@@ -389,6 +389,30 @@ int64_t pack_words(const uint8_t* x, int64_t row, int64_t run, int64_t columns, 
   return whole;
 }
 
+/// As q_pack_pairs.
+void pack_pairs(const uint8_t* x, int64_t row, int64_t run, int64_t columns, int64_t width,
+                uint8_t mask, std::byte* out, int32_t* sums) {
+  const I32 d;
+  const hn::Rebind<int8_t, I32> bytes;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto turned = hn::Set(bytes, static_cast<int8_t>(mask));
+  for (int64_t c = 0; c < columns; c += lanes) {
+    const int64_t left = columns - c;
+    const auto load = [&](int64_t i) HWY_ATTR {
+      const auto* const from = reinterpret_cast<const int8_t*>(x + i * row + c);
+      return hn::PromoteTo(d, hn::Xor(load_n(bytes, from, left), turned));
+    };
+    VI sum = load_n(d, sums + c, left);
+    auto* to = reinterpret_cast<int32_t*>(out) + c;
+    for (int64_t i = 0; i < run; i += 2, to += width) {
+      const VI first = load(i), second = i + 1 < run ? load(i + 1) : hn::Zero(d);
+      sum = hn::Add(sum, hn::Add(first, second));
+      store_n(hn::Or(hn::And(first, hn::Set(d, 0xFFFF)), hn::ShiftLeft<16>(second)), d, to, left);
+    }
+    store_n(sum, d, sums + c, left);
+  }
+}
+
 /// Four rows of bytes to [column][4].
 void interleave4(const uint8_t* rows, int64_t step, int64_t k, int64_t width, std::byte* out) {
   const ByteRow d;
@@ -501,6 +525,13 @@ int64_t q_pack_words(const uint8_t* x, int64_t row, int64_t run, int64_t columns
   using Fn =
       int64_t(const uint8_t*, int64_t, int64_t, int64_t, int64_t, uint8_t, std::byte*, int32_t*);
   return TOMBOLO_TARGET(Fn, pack_words)(x, row, run, columns, width, mask, out, sums);
+}
+
+void q_pack_pairs(const uint8_t* x, int64_t row, int64_t run, int64_t columns, int64_t width,
+                  uint8_t mask, std::byte* out, int32_t* sums) {
+  using Fn =
+      void(const uint8_t*, int64_t, int64_t, int64_t, int64_t, uint8_t, std::byte*, int32_t*);
+  TOMBOLO_TARGET(Fn, pack_pairs)(x, row, run, columns, width, mask, out, sums);
 }
 
 void q_interleave(const uint8_t* rows, int64_t step, int64_t k, bool is_signed, std::byte* out) {
