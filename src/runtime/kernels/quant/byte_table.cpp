@@ -39,6 +39,35 @@ void look_up_any(const uint8_t* table, const uint8_t* x, int64_t n, uint8_t* y) 
   }
   for (; i < n; ++i) y[i] = table[x[i]];
 }
+#elif HWY_ARCH_X86
+/// Sixteen at a time: a lookup takes the lower four bits of an index that is not negative, and
+/// gives zero for others. So an index meets its own part of the table and those before it in its
+/// half, and each part is kept as what it differs by from the one before.
+void look_up_any(const uint8_t* table, const uint8_t* x, int64_t n, uint8_t* y) {
+  const hn::ScalableTag<uint8_t> d;
+  const hn::RebindToSigned<decltype(d)> di;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  HWY_ALIGN uint8_t parts[256];
+  for (int i = 0; i < 256; ++i)
+    parts[i] = i % 128 < 16 ? table[i] : static_cast<uint8_t>(table[i] ^ table[i - 16]);
+  const auto half = hn::Set(di, int8_t{-128}), part = hn::Set(di, int8_t{16});
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    auto low = hn::BitCast(di, hn::LoadU(d, x + i)), high = hn::Xor(low, half);
+    auto first = hn::Zero(d), second = hn::Zero(d);
+#pragma GCC unroll 8
+    for (int at = 0; at < 128; at += 16) {
+      first = hn::Xor(first,
+                      hn::TableLookupBytesOr0(hn::LoadDup128(d, parts + at), hn::BitCast(d, low)));
+      second = hn::Xor(second, hn::TableLookupBytesOr0(hn::LoadDup128(d, parts + 128 + at),
+                                                       hn::BitCast(d, high)));
+      low = hn::SaturatedSub(low, part);
+      high = hn::SaturatedSub(high, part);
+    }
+    hn::StoreU(hn::Xor(first, second), d, y + i);
+  }
+  for (; i < n; ++i) y[i] = table[x[i]];
+}
 #else
 /// Sixteen at a time: an index outside of a part of the table gets its highest bit set, for which
 /// a lookup gives zero.
@@ -53,9 +82,7 @@ void look_up_any(const uint8_t* table, const uint8_t* x, int64_t n, uint8_t* y) 
     V result = hn::Zero(d);
     for (int part = 0; part < 256; part += 16) {
       V at = hn::SaturatedAdd(hn::Xor(codes, hn::Set(d, static_cast<uint8_t>(part))), far);
-#if !HWY_ARCH_X86  // where an index from 16 on is outside as well
-      at = hn::And(at, hn::Set(d, 0x8F));
-#endif
+      at = hn::And(at, hn::Set(d, 0x8F));  // an index from 16 on is outside as well
       result = hn::Or(result, hn::TableLookupBytesOr0(hn::LoadDup128(d, table + part), at));
     }
     hn::StoreU(result, d, y + i);

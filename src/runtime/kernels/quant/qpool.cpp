@@ -133,13 +133,19 @@ HWY_INLINE void combine(const uint8_t* a, const uint8_t* b, int64_t count, const
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const auto za = hn::Set(d, s.a_zero), zb = hn::Set(d, s.b_zero);
   const auto sa = hn::Set(f, s.a_scale), sb = hn::Set(f, s.b_scale);
-  const auto one = hn::Mul(hn::ConvertTo(f, hn::Sub(hn::Set(d, static_cast<T>(b[0])), zb)), sb);
+  // What the zero points are in the sum, with the byte of b where it is one.
+  const int32_t first = kHow == Joined::kSumOfOne ? static_cast<T>(b[0]) : 0;
+  const auto base = hn::Set(
+      f, static_cast<float>(static_cast<double>(first - s.b_zero) * static_cast<double>(s.b_scale) -
+                            static_cast<double>(s.a_zero) * static_cast<double>(s.a_scale)));
   const auto sum = [&](int64_t i, int64_t left) HWY_ATTR {
-    const auto x = hn::ConvertTo(f, hn::Sub(wide<T>(a + i, left), za));
-    if constexpr (kHow == Joined::kSumOfOne) return hn::Add(hn::Mul(x, sa), one);
-    const auto z = hn::ConvertTo(f, hn::Sub(wide<T>(b + i, left), zb));
-    if constexpr (kHow == Joined::kProduct) return hn::Mul(hn::Mul(x, z), sa);
-    return hn::Add(hn::Mul(x, sa), hn::Mul(z, sb));
+    const auto x = wide<T>(a + i, left);
+    if constexpr (kHow == Joined::kSumOfOne) return hn::MulAdd(hn::ConvertTo(f, x), sa, base);
+    const auto z = wide<T>(b + i, left);
+    if constexpr (kHow == Joined::kProduct)
+      return hn::Mul(hn::Mul(hn::ConvertTo(f, hn::Sub(x, za)), hn::ConvertTo(f, hn::Sub(z, zb))),
+                     sa);
+    return hn::MulAdd(hn::ConvertTo(f, z), sb, hn::MulAdd(hn::ConvertTo(f, x), sa, base));
   };
   // What is below 32 bits becomes their least number, which narrowing limits.
   const hn::ScalableTag<T> bytes;
