@@ -62,9 +62,12 @@ HWY_INLINE hn::Vec<D> load_few(D d, const T* p, int64_t n) {
   } else {
     const hn::Repartition<uint64_t, D> words;
     const auto low = hn::Set(words, few_bytes(p, std::clamp<int64_t>(n, 0, kInWord) * kSize));
-    if constexpr (sizeof(T) * hn::MaxLanes(D()) == 8) return hn::BitCast(d, low);
-    const uint64_t high = n > kInWord ? few_bytes(p + kInWord, (n - kInWord) * kSize) : 0;
-    return hn::BitCast(d, hn::InterleaveLower(words, low, hn::Set(words, high)));
+    if constexpr (sizeof(T) * hn::MaxLanes(D()) == 8) {
+      return hn::BitCast(d, low);
+    } else {
+      const uint64_t high = n > kInWord ? few_bytes(p + kInWord, (n - kInWord) * kSize) : 0;
+      return hn::BitCast(d, hn::InterleaveLower(words, low, hn::Set(words, high)));
+    }
   }
 }
 template <class D, typename T = hn::TFromD<D>>
