@@ -9,7 +9,7 @@ def movement(r):
     """What moves elements of any type, and DequantizeLinear by blocks."""
     c = Case()
     rng = np.random.default_rng(r.getrandbits(32))
-    op = r.choice(["GatherElements", "Expand", "Pad", "Cast", "DequantizeLinear", "short rows", "Gemm"])
+    op = r.choice(["GatherElements", "Expand", "Pad", "Cast", "DequantizeLinear", "short rows", "Gemm", "Tile", "Trilu", "Where"])
     dtype = r.choice([np.float32, np.float64, np.float16, np.int64, np.int32, np.uint8, np.bool_])
     dims = shape(r, r.randint(1, 4), 40)
     x = (rng.integers(-100, 100, dims) if dtype != np.uint8 else rng.integers(0, 200, dims)).astype(dtype)
@@ -23,6 +23,19 @@ def movement(r):
     elif op == "Expand":
         c.add("x", np.ascontiguousarray(x[tuple(slice(0, 1) if r.random() < 0.5 else slice(None) for _ in dims)]))
         c.add("s", np.array([r.randint(1, 5)] * r.randint(0, 2) + dims), True)
+    elif op == "Tile":
+        c.add("x", x)
+        c.add("t", np.array([r.choice([1, 1, 2, 3, r.randint(0, 40)]) if i == 0 or r.random() < 0.5 else 1 for i in range(len(dims))]), True)
+    elif op == "Trilu":
+        dims = [r.randint(1, 60)] * r.randint(0, 1) + shape(r, 2, r.choice([9, 90]))
+        c.add("x", (rng.integers(-100, 100, dims)).astype(dtype))
+        c.add("k", np.array(r.randint(-100, 100) if r.random() < 0.2 else r.randint(-9, 9)))
+        c.attributes = dict(upper=r.randint(0, 1))
+    elif op == "Where":
+        some = lambda: [1 if r.random() < 0.4 else d for d in dims[r.randint(0, len(dims) - 1) if r.random() < 0.3 else 0:]]
+        c.add("c", rng.integers(0, 2, some()).astype(bool))
+        for name in "ab":
+            c.add(name, rng.integers(-100, 100, some()).astype(dtype))
     elif op == "Pad":
         mode = r.choice(["constant", "reflect", "edge", "wrap"])
         pads = [r.choice([0, 0, r.randint(0, d - 1), r.randint(0, 3 * d)]) if mode != "constant" else r.randint(-(d // 2), 9) for d in dims * 2]
