@@ -707,6 +707,10 @@ TEST_P(Operators, AlongAnAxis) {
       agree("main (float[A,B,C] x) => (y) <int64 axis = {2}> { y = CumSum <" +
                 std::string(attributes) + "> (x, axis) }",
             {{"x", plain}}, 1e-7);
+    for (const char* attributes : {"", "exclusive = 1"})
+      agree("main (float[A,B,C] x) => (y) <int64 axis = {0}> { y = CumSum <" +
+                std::string(attributes) + "> (x, axis) }",
+            {{"x", numbers({1, 5, 9}, 1)}});
   }
 }
 

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "runtime/kernels/across-inl.h"
 #include "runtime/kernels/dispatch.h"
 #include "runtime/kernels/norm/lp_rows.h"
 #include "runtime/kernels/norm/powers-inl.h"
@@ -25,24 +26,21 @@ HWY_INLINE hn::Vec<hn::Rebind<T, D>> rounded(VD v) {
     return hn::DemoteTo(hn::Rebind<T, D>(), v);
 }
 
-/// Sums of as many rows as a vector has numbers, place by place.
+/// Sums of as many short rows as a vector has numbers, which are added across at once.
 template <Power kPower, typename T>
 HWY_INLINE VD sums_of_rows(const T* x, int64_t n) {
   const D d;
   const hn::Rebind<T, D> dt;
-  const hn::RebindToSigned<decltype(dt)> di;
-  using Index = hn::TFromD<decltype(di)>;
-  const auto row = hn::Mul(hn::Iota(hn::Rebind<int32_t, D>(), 0),
-                           hn::Set(hn::Rebind<int32_t, D>(), static_cast<int32_t>(n)));
-  hn::Vec<decltype(di)> at;
-  if constexpr (sizeof(Index) == 8)
-    at = hn::PromoteTo(di, row);
-  else
-    at = row;
-  VD sum = hn::Zero(d);
-  for (int64_t i = 0; i < n; ++i)
-    sum = add_power<kPower>(sum, as_doubles<decltype(dt)>(hn::GatherIndex(dt, x + i, at)));
-  return sum;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  if (n == 1) return add_power<kPower>(hn::Zero(d), load_doubles(x));
+  VD parts[HWY_LANES(double)];
+  for (int64_t r = 0; r < lanes; ++r, x += n) {
+    VD sum = hn::Zero(d);
+    for (int64_t i = 0; i < n; i += lanes)
+      sum = add_power<kPower>(sum, as_doubles<decltype(dt)>(load_n(dt, x + i, n - i)));
+    parts[r] = sum;
+  }
+  return sums_across(d, parts);
 }
 
 /// What rows of these sums of powers are multiplied by: 1 / norm, and 0 where that is zero.
