@@ -113,29 +113,35 @@ def reduce(n, pick):
     return n.op(kind, n.input("x", shape), n.ints(*axes), keepdims=pick((0, 1)))
 
 
-def move(n, pick):
-    shape = dims(pick, pick((2, 3, 4, 5)))
-    axis, rank = pick(range(len(shape))), len(shape)
-    x = n.input("x", shape)
-    kind = pick(("Transpose", "Slice", "Concat", "Pad", "Tile", "Expand", "Gather", "GatherElements", "Where"))
+def moved(n, pick, kind, x, shape, axis, dtype=np.float32):
+    """One of the operators that move numbers of any type."""
+    rank = len(shape)
     if kind == "Transpose":
         return n.op(kind, x, perm=pick.sample(range(rank), rank))
     if kind == "Slice":
         return n.op(kind, x, n.ints(pick((0, 1, shape[axis] // 3))), n.ints(shape[axis] - pick((0, 0, 1))), n.ints(axis), n.ints(pick((1, 1, 2, 3))))
     if kind == "Concat":
-        return n.op(kind, x, n.input("y", [pick((1, 2, side)) if i == axis else side for i, side in enumerate(shape)]), axis=axis)
-    if kind == "Pad":
-        return n.op(kind, x, n.ints(*[min(pick((0, 0, 1, 2)), shape[i % rank] - 1) for i in range(2 * rank)]), mode=pick(("constant", "edge", "reflect")))
+        return n.op(kind, x, n.input("y", [pick((1, 2, side)) if i == axis else side for i, side in enumerate(shape)], dtype), axis=axis)
     if kind == "Tile":
         return n.op(kind, x, n.ints(*[pick((1, 1, 2, 3)) for _ in shape]))
     if kind == "Expand":
         n.inputs.pop()
-        return n.op(kind, n.input("x", [pick((1, side)) for side in shape]), n.ints(*shape))
-    if kind == "Gather":
-        return n.op(kind, x, n.constant(n.rng.integers(0, shape[axis], pick((1, 5, shape[axis]))).astype(np.int64)), axis=axis)
+        return n.op(kind, n.input("x", [pick((1, side)) for side in shape], dtype), n.ints(*shape))
+    return n.op("Gather", x, n.constant(n.rng.integers(0, shape[axis], pick((1, 5, shape[axis]))).astype(np.int64)), axis=axis)
+
+
+def move(n, pick):
+    shape = dims(pick, pick((2, 3, 4, 5)))
+    axis, rank = pick(range(len(shape))), len(shape)
+    x = n.input("x", shape)
+    kind = pick(("Transpose", "Slice", "Concat", "Pad", "Tile", "Expand", "Gather", "GatherElements", "Where"))
+    if kind == "Pad":
+        return n.op(kind, x, n.ints(*[min(pick((0, 0, 1, 2)), shape[i % rank] - 1) for i in range(2 * rank)]), mode=pick(("constant", "edge", "reflect")))
     if kind == "GatherElements":
         return n.op(kind, x, n.constant(n.rng.integers(0, shape[axis], shape).astype(np.int64)), axis=axis)
-    return n.op(kind, n.op("Greater", x, n.scalar(0)), x, n.input("y", [pick((1, side)) for side in shape]))
+    if kind == "Where":
+        return n.op(kind, n.op("Greater", x, n.scalar(0)), x, n.input("y", [pick((1, side)) for side in shape]))
+    return moved(n, pick, kind, x, shape, axis)
 
 
 def norm(n, pick):
@@ -205,25 +211,14 @@ def typed(n, pick):
         return n.op("Where", n.input("c", [pick((side, side, 1)) for side in shape], bool), x, n.input("y", [pick((side, side, 1)) for side in shape], dtype))
     if kind == "clip":
         return n.op("Clip", x, n.constant(np.array(0, dtype)), n.constant(np.array(50, dtype)))
-    moved = pick(("Transpose", "Concat", "Slice", "Tile", "Gather", "Expand", "Split"))
-    if moved == "Transpose":
-        return n.op(moved, x, perm=pick.sample(range(rank), rank))
-    if moved == "Concat":
-        return n.op(moved, x, n.input("y", [pick((1, 2, side)) if i == axis else side for i, side in enumerate(shape)], dtype), axis=axis)
-    if moved == "Slice":
-        return n.op(moved, x, n.ints(pick((0, 1, shape[axis] // 3))), n.ints(shape[axis] - pick((0, 0, 1))), n.ints(axis), n.ints(pick((1, 1, 2, 3))))
-    if moved == "Tile":
-        return n.op(moved, x, n.ints(*[pick((1, 1, 2, 3)) for _ in shape]))
-    if moved == "Expand":
-        n.inputs.pop()
-        return n.op(moved, n.input("x", [pick((1, side)) for side in shape], dtype), n.ints(*shape))
-    if moved == "Split":
-        if shape[axis] < 2:
-            return None
-        first = pick((1, shape[axis] // 2))
-        y = n.op(moved, x, n.ints(first, shape[axis] - first), axis=axis, outputs=2)
-        return n.op("Concat", *y[::-1], axis=axis)
-    return n.op(moved, x, n.constant(n.rng.integers(0, shape[axis], pick((1, 5, shape[axis]))).astype(np.int64)), axis=axis)
+    kind = pick(("Transpose", "Concat", "Slice", "Tile", "Gather", "Expand", "Split"))
+    if kind != "Split":
+        return moved(n, pick, kind, x, shape, axis, dtype)
+    if shape[axis] < 2:
+        return None
+    first = pick((1, shape[axis] // 2))
+    y = n.op(kind, x, n.ints(first, shape[axis] - first), axis=axis, outputs=2)
+    return n.op("Concat", *y[::-1], axis=axis)
 
 
 def search(n, pick):

@@ -16,11 +16,15 @@ inline bool is_f32_or_short(DType dtype) {
   return dtype == DType::kFloat32 || is_short_float(dtype);
 }
 
+/// Floats of 16 bits, of either type, as floats.
+inline void widen_short(DType dtype, const uint16_t* x, float* y, int64_t n) {
+  dtype == DType::kFloat16 ? f16_to_f32(x, y, n) : bf16_to_f32(x, y, n);
+}
+
 /// Elements [at, at + n) as floats: where they lie, or converted into `room`.
 inline const float* load_floats(const Tensor& tensor, int64_t at, int64_t n, float* room) {
   if (tensor.dtype() == DType::kFloat32) return tensor.data<float>() + at;
-  const uint16_t* from = tensor.data<uint16_t>() + at;
-  tensor.dtype() == DType::kFloat16 ? f16_to_f32(from, room, n) : bf16_to_f32(from, room, n);
+  widen_short(tensor.dtype(), tensor.data<uint16_t>() + at, room, n);
   return room;
 }
 /// Where to put elements [at, at + n): the tensor itself, or `room`, from which store() takes them.

@@ -42,7 +42,7 @@ inline const float* weight_floats(const Tensor& tensor, int64_t at, int64_t n,
   for (int64_t i = 0; i < n; i += kPart) {
     const int64_t count = std::min(kPart, n - i);
     std::memcpy(part, tensor.data<std::byte>() + (at + i) * 2, static_cast<size_t>(count) * 2);
-    (tensor.dtype() == DType::kFloat16 ? f16_to_f32 : bf16_to_f32)(part, room.data() + i, count);
+    widen_short(tensor.dtype(), part, room.data() + i, count);
   }
   return room.data();
 }

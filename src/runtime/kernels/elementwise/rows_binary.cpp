@@ -163,7 +163,7 @@ void run_short_broadcast(const BinaryState& state, const Tensor& a, const Tensor
     int64_t none = -1;
     const uint16_t* const from =
         spread_rows(loops, k, x.data<uint16_t>(), at, n, halves + kSpreadBefore, none);
-    x.dtype() == DType::kFloat16 ? f16_to_f32(from, room, n) : bf16_to_f32(from, room, n);
+    widen_short(x.dtype(), from, room, n);
     return room;
   };
   for (int64_t at = begin; at < end; at += many) {

@@ -126,7 +126,7 @@ class SeveralBlocks {
     if constexpr (!kHalves) {
       return x;
     } else {
-      y_.dtype() == DType::kFloat16 ? f16_to_f32(x, room, n) : bf16_to_f32(x, room, n);
+      widen_short(y_.dtype(), x, room, n);
       return room;
     }
   }

@@ -598,12 +598,12 @@ void one_tile(const Product& p, const GemmTiles& tiles) {
 
 void run(const Product& p) {
   const GemmTiles& tiles = gemm_tiles();
+  if (p.m <= 0 || p.n <= 0) return;
   constexpr int64_t kSmallB = 1 << 14;  // floats
-  if (p.m > 0 && p.m <= tiles.max_rows && p.n > 0 && p.n * p.k <= kSmallB && !p.turned && !p.lies &&
+  if (p.m <= tiles.max_rows && p.n * p.k <= kSmallB && !p.turned && !p.lies &&
       p.packed == nullptr && p.format == PanelFormat::kFloat32)
     return one_tile(p, tiles);
   const int64_t panels = (p.n + tiles.panel() - 1) / tiles.panel();
-  if (p.m <= 0 || panels <= 0) return;
   const int64_t threads = thread_count();
   // Row blocks of about the same height.
   constexpr int64_t kLeastRows = 32;

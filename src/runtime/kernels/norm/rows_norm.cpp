@@ -81,12 +81,17 @@ Status run_softmax(KernelRun& run) {
   const auto& s = run.state<SoftmaxState>();
   const Tensor& x = run.input(0);
   TRY(Tensor * y, run.output(0, x.dtype(), x.dims()));
+  const int64_t size = s.length * s.inner;
+  if (x.dtype() == DType::kFloat32 && s.length < kShortRow && s.inner < kFewColumns &&
+      s.outer >= 16) {
+    run.parallel_for(s.outer, grain_of(size), [&](int64_t begin, int64_t end) {
+      softmax_short_rows(x.data<float>() + begin * size, y->data<float>() + begin * size,
+                         end - begin, s.length, s.inner, s.logarithm);
+    });
+    return ok();
+  }
   if (s.inner == 1) {
     run.parallel_for(s.outer, grain_of(s.length), [&](int64_t begin, int64_t end) {
-      if (x.dtype() == DType::kFloat32 && s.length < kShortRow && s.outer >= 16)
-        return softmax_short_rows(x.data<float>() + begin * s.length,
-                                  y->data<float>() + begin * s.length, end - begin, s.length, 1,
-                                  s.logarithm);
       if (x.dtype() == DType::kFloat32)
         return softmax_rows(x.data<float>() + begin * s.length, y->data<float>() + begin * s.length,
                             end - begin, s.length, s.logarithm);
@@ -103,11 +108,7 @@ Status run_softmax(KernelRun& run) {
   const float* from = x.data<float>();
   float* to = y->data<float>();
   if (s.inner < kFewColumns) {
-    run.parallel_for(s.outer, grain_of(s.length * s.inner), [&](int64_t begin, int64_t end) {
-      const int64_t size = s.length * s.inner;
-      if (s.length < kShortRow && s.outer >= 16)
-        return softmax_short_rows(from + begin * size, to + begin * size, end - begin, s.length,
-                                  s.inner, s.logarithm);
+    run.parallel_for(s.outer, grain_of(size), [&](int64_t begin, int64_t end) {
       float* rows = thread_floats(1, static_cast<size_t>(size));
       for (int64_t i = begin; i < end; ++i) {
         const int64_t at = i * size;

@@ -537,7 +537,8 @@ void q_product(const QProduct& p, const std::byte* a, int64_t a_bytes, const std
   const auto count = static_cast<int64_t>(p.tiles.size());
   if (count == 0 || panels <= 0) return;
   const int64_t stretches = static_cast<int64_t>(p.offsets.size());
-  const int64_t step = panel_bytes(tiles, stretches * q_panel_groups(p.run, tiles));
+  const int64_t groups = q_panel_groups(p.run, tiles);
+  const int64_t step = panel_bytes(tiles, stretches * groups);
   // A block of rows that the second cache holds, times as many panels as make a task worth while.
   // Each block streams all the weights: where these are far away, blocks are larger.
   const int64_t rows = std::max(1, p.tiles.front().count);
@@ -564,7 +565,7 @@ void q_product(const QProduct& p, const std::byte* a, int64_t a_bytes, const std
   const int64_t chunk = amx_chunk(p.run);
   const bool line = !p.amx && tiles.byte_lines[0] != nullptr && stretches == 1 &&
                     tiles.groups_of(p.run) <= tiles.line_groups && in_line(p);
-  const Task task{p, a, a_bytes, finish, q_panel_groups(p.run, tiles) * width * 4};
+  const Task task{p, a, a_bytes, finish, groups * width * 4};
   const std::optional<SortedProduct> sorted_product =
       SortedProduct::serves(p) ? std::optional<SortedProduct>(std::in_place, p, a) : std::nullopt;
   parallel(blocks * turns, 1, [&](int64_t begin, int64_t end) {
@@ -573,7 +574,7 @@ void q_product(const QProduct& p, const std::byte* a, int64_t a_bytes, const std
     for (int64_t i = begin; i < end; ++i) {
       const auto first = static_cast<size_t>(i / turns * block);
       const size_t last = std::min(static_cast<size_t>(count), first + static_cast<size_t>(block));
-      const Block rows_of(task, first, last);
+      const Block part(task, first, last);
       SortedRows* sorted = nullptr;
       if (sorted_product)
         sorted =
@@ -584,8 +585,8 @@ void q_product(const QProduct& p, const std::byte* a, int64_t a_bytes, const std
           amx_rows(task, first, last, panel, q + 1 < panels ? panel + step : nullptr, q * width,
                    chunk, sums);
         else
-          plain_rows(task, rows_of, panel, q + 1 < panels ? panel + step : nullptr, q * width,
-                     sorted, line);
+          plain_rows(task, part, panel, q + 1 < panels ? panel + step : nullptr, q * width, sorted,
+                     line);
       }
     }
     sums.finish();

@@ -6,7 +6,6 @@
 
 #include "ops/kernels/arguments.h"
 #include "ops/kernels/broadcast.h"
-#include "runtime/kernels/elementwise/binary.h"
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/kernel.h"
 #include "runtime/kernels/matmul/gemm.h"

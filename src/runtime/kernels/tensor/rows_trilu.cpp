@@ -45,7 +45,7 @@ Result<std::unique_ptr<KernelState>> prepare_trilu(const PrepareContext& q) {
 
 /// Where matrices are cut: row r before column `start` + r. The upper part stays, or the lower one.
 struct Cut {
-  int64_t height, width, start;
+  int64_t width, start;
   bool upper;
   int64_t size;  ///< bytes of an element
 
@@ -85,7 +85,7 @@ Status run_trilu(KernelRun& run) {
   std::byte* to = y->data<std::byte>();
   // k may be anything.
   const int64_t diagonal = std::clamp(k, -height - 1, width + 1);
-  const Cut cut{height, width, upper ? diagonal : diagonal + 1, upper, size};
+  const Cut cut{width, upper ? diagonal : diagonal + 1, upper, size};
   // Of short rows calls would take longer than what they copy: a mask of the first matrix serves
   // all the others, and is repeated to serve some of them at once.
   constexpr int64_t kShort = 256, kNear = 16384, kEnough = 1024;
