@@ -25,6 +25,7 @@
 #include "runtime/kernels/matmul/nbits_pairs.h"
 #include "runtime/kernels/matmul/nbits_panel.h"
 #include "runtime/kernels/matmul/nbits_pieces.h"
+#include "runtime/kernels/matmul/nbits_round.h"
 #include "runtime/kernels/pair_products-inl.h"
 #include "runtime/kernels/parallel.h"
 #include "runtime/kernels/quant/qgemm.h"
@@ -409,84 +410,6 @@ void bytes_tiles(const NbitsTile& t, int rows) {
 int bytes_rows() { return kBytesRows; }
 #endif
 
-/// Sixteen bytes at `part`, as the tile takes codes out of a word: of every eight the even ones,
-/// then the odd ones. The second eight go `step` behind the first.
-HWY_INLINE void store_eights(const int8_t* part, std::byte* out, int64_t step) {
-  const hn::Full128<int8_t> sixteen;
-  HWY_ALIGN constexpr int8_t kOrder[16] = {0, 2, 4, 6, 1, 3, 5, 7, 8, 10, 12, 14, 9, 11, 13, 15};
-  HWY_ALIGN int8_t turned[16];
-  hn::Store(hn::TableLookupBytes(hn::Load(sixteen, part), hn::Load(sixteen, kOrder)), sixteen,
-            turned);
-  std::memcpy(out, turned, 8);
-  std::memcpy(out + step, turned + 8, 8);
-}
-
-/// A block of floats, n and zeros behind them, as bytes: of every eight the even ones, then the odd
-/// ones, as the tile takes codes out of a word; the eights `step` apart. Gives the scale, and less
-/// the sum of the bytes.
-float round_block(const float* x, int64_t n, int64_t block, std::byte* out, int64_t step,
-                  int32_t* less) {
-  const F f;
-  const hn::RebindToSigned<F> integers;
-  const hn::Rebind<int8_t, F> bytes;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
-  V most = hn::Zero(f);
-  for (int64_t i = 0; i < n; i += lanes) most = max_of(most, hn::Abs(load_n(f, x + i, n - i)));
-  const float scale = hn::GetLane(hn::MaxOfLanes(f, most)) / 127;
-  const V inverse = hn::Set(f, scale > 0 ? 1 / scale : 0);
-  auto sum = hn::Zero(integers);
-  for (int64_t i = 0; i < block; i += 16, out += 2 * step) {
-    HWY_ALIGN int8_t part[16];
-    for (int64_t j = 0; j < 16; j += lanes) {
-      const auto q = hn::NearestInt(hn::Mul(load_n(f, x + i + j, n - i - j), inverse));
-      sum = hn::Add(sum, q);
-      hn::StoreU(hn::DemoteTo(bytes, q), bytes, part + j);
-    }
-    store_eights(part, out, step);
-  }
-  *less = -hn::GetLane(hn::SumOfLanes(integers, sum));
-  return scale;
-}
-
-/// The same as three bytes each, of 65,536, 256 and 1: 24 bits of the greatest of the block, which
-/// is what floats have. The bytes of one value follow each other 8 bytes apart. Gives a scale that
-/// is not finite where some number is not, or they are too small for a scale of their own.
-float split_block(const float* x, int64_t n, int64_t block, std::byte* out, int64_t step,
-                  int32_t* less) {
-  const F f;
-  const hn::RebindToSigned<F> integers;
-  const hn::Rebind<int8_t, F> bytes;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
-  V most = hn::Zero(f), odd = hn::Zero(f);
-  for (int64_t i = 0; i < n; i += lanes) {
-    const V v = load_n(f, x + i, n - i);
-    most = max_of(most, hn::Abs(v));
-    odd = hn::Add(odd, hn::Sub(v, v));  // zero, but for what is not finite
-  }
-  const float greatest = hn::GetLane(hn::MaxOfLanes(f, most)) + hn::GetLane(hn::SumOfLanes(f, odd));
-  if (greatest > 0 && greatest < 1e-30f) return std::numeric_limits<float>::infinity();
-  const float scale = greatest / (127 * 65536);
-  const V inverse = hn::Set(f, scale > 0 ? 127 * 65536 / greatest : 0);
-  hn::Vec<decltype(integers)> sums[3] = {hn::Zero(integers), hn::Zero(integers),
-                                         hn::Zero(integers)};
-  for (int64_t i = 0; i < block; i += 16, out += 2 * step) {
-    HWY_ALIGN int8_t part[3][16];
-    for (int64_t j = 0; j < 16; j += lanes) {
-      auto rest = hn::NearestInt(hn::Mul(load_n(f, x + i + j, n - i - j), inverse));
-      for (int d = 2; d >= 0; --d) {
-        // What a signed byte holds of it; the next one takes what is left.
-        const auto digit = hn::ShiftRight<24>(hn::ShiftLeft<24>(rest));
-        sums[d] = hn::Add(sums[d], digit);
-        hn::StoreU(hn::DemoteTo(bytes, digit), bytes, part[d] + j);
-        rest = hn::ShiftRight<8>(hn::Sub(rest, digit));
-      }
-    }
-    for (int d = 0; d < 3; ++d) store_eights(part[d], out + 8 * d, step);
-  }
-  for (int d = 0; d < 3; ++d) less[d] = -hn::GetLane(hn::SumOfLanes(integers, sums[d]));
-  return scale;
-}
-
 }  // namespace HWY_NAMESPACE
 }  // namespace tombolo
 HWY_AFTER_NAMESPACE();
@@ -558,9 +481,7 @@ bool rows_by_parts(const NbitsShape& s, int64_t m, const float* a, const std::by
       reinterpret_cast<std::byte*>(thread_floats(4, static_cast<size_t>(m * row_bytes / 4)));
   std::atomic<bool> fine = true;
   parallel(m, std::max<int64_t>(1, 16384 / padded), [&](int64_t begin, int64_t end) {
-    using Round = float(const float*, int64_t, int64_t, std::byte*, int64_t, int32_t*);
-    auto* const round = kParts == 1 ? TOMBOLO_TARGET(Round, round_block).get()
-                                    : TOMBOLO_TARGET(Round, split_block).get();
+    NbitsRoundFn* const round = nbits_round(kParts);
     for (int64_t i = begin; i < end; ++i) {
       const int64_t first = i / height * height, r = (i - first) * kParts;
       const int64_t tall = std::min(height, m - first) * kParts;
@@ -608,12 +529,8 @@ bool rows_by_parts(const NbitsShape& s, int64_t m, const float* a, const std::by
                        .next_step = std::min<int64_t>(64, (part * 8 + padded - 1) / padded),
                        .next_also = panel_bytes},
                       static_cast<int>(tall * kParts));
-                 for (int64_t i = 0; kParts > 1 && i < tall; ++i, out += s.n) {
-                   const int64_t wide = count * width;
-                   const float* sum = sums + i * kParts * wide;
-                   for (int64_t c = 0; c < cols; ++c)
-                     out[c] = sum[c] + (sum[wide + c] + sum[2 * wide + c]) + padded_bias[c];
-                 }
+                 if (kParts > 1)
+                   nbits_add_parts(sums, count * width, tall, padded_bias, out, s.n, cols);
                }
              }
            });
@@ -635,14 +552,21 @@ bool gemm_parts(const NbitsShape& s, int64_t m, const float* a, const std::byte*
 }
 
 /// Whether three products of bytes take less time than one of floats, for which codes are widened
-/// first: unless many rows share that or sums are of short blocks. Without VNNI only those of a row
-/// or two with codes of 4 bits.
+/// first: unless many rows share that, sums are of short blocks, or so few columns meet the bytes
+/// of a row that making them takes longer. Without VNNI only those of a row or two with codes of 4
+/// bits.
 bool parts_pay(const NbitsShape& s, int64_t m) {
   if (nbits_vnni_tile() == nullptr)
-    return m <= 2 && s.kind == NbitsKind::kFour && nbits_has_bytes();
-  // What a sum takes beside its products, which are three quarters as many, against widening.
-  if (reads_one_stream()) return s.block * (m + 12) >= (s.has_zeros ? 40 : 30) * m;
-  return m * 8 <= s.block * 3;
+    return m <= 2 && s.kind == NbitsKind::kFour && s.n >= 40 * m && nbits_has_bytes();
+  // In quarters of what a product of floats takes, per row and k: what a column gains, less what a
+  // block and a result cost, against what it takes to split a number. One row or two share nothing,
+  // of up to eight both ways take as long for a result.
+  const auto rows = static_cast<double>(m), block = static_cast<double>(s.block);
+  const double split = (160 + 2430 / block) * std::min(1.0, rows / 3);
+  if (!reads_one_stream()) return m * 8 <= s.block * 3 && static_cast<double>(s.n) >= split / 2;
+  const double gain = 1 + 14 / std::max(rows, 12.0) - (s.has_zeros ? 39 : 29) / block -
+                      117 * std::max(0.0, 1 - 8 / rows) / static_cast<double>(s.k);
+  return static_cast<double>(s.n) * gain >= split;
 }
 
 /// Blocks [from, to) of `columns` columns, those of whole panels, as floats: out[k][column], rows
@@ -801,7 +725,9 @@ void nbits_gemm(const NbitsShape& s, int64_t m, const float* a, const std::byte*
                  }
                }
              });
-    return;
+    // Codes times the greatest of floats are too much for one before their scale makes less of
+    // them: those are widened with it.
+    if (std::all_of(y, y + m * s.n, [](float v) { return std::isfinite(v); })) return;
   }
   if (digits || digits_pay_for_floats(m, s.n, padded)) {
     const WidePanels wide{s, packed};
