@@ -21,6 +21,16 @@ TEST_P(Norms, SoftmaxOfFewColumns) {
               {{"x", numbers({3, length, columns}, 3)}}, 1e-6);
 }
 
+TEST_P(Norms, SoftmaxOfSixteenBits) {
+  for (const char* type : {"10", "16"})
+    for (const int64_t outer : {2, 50})
+      for (const int64_t columns : {1, 4, 11, 130})
+        for (const int64_t length : {3, 5, 37})
+          agree("main (float[N,L,C] x) => (y) {\n h = Cast <to = " + std::string(type) +
+                    "> (x)\n s = Softmax <axis = 1> (h)\n y = Cast <to = 1> (s)\n}",
+                {{"x", numbers({outer, length, columns}, 3)}}, 1e-2);
+}
+
 TEST_P(Norms, BatchNormalizationOfRows) {
   for (const int64_t channels : {1, 5, 16, 37, 130}) {
     const auto positive = [&] {

@@ -32,11 +32,8 @@ struct SoftmaxState final : KernelState {
 
 bool supports_softmax(const KernelQuery& query) {
   int64_t axis;
-  if (active_isa() == Isa::kScalar || query.opset < 13 || !is_f32_or_short(query.dtype(0)) ||
-      element_count(query.dims(0)) < 1 || !read_axis(query, -1, axis))
-    return false;
-  return query.dtype(0) == DType::kFloat32 ||
-         element_count(query.dims(0).subspan(static_cast<size_t>(axis) + 1)) == 1;
+  return active_isa() != Isa::kScalar && query.opset >= 13 && is_f32_or_short(query.dtype(0)) &&
+         element_count(query.dims(0)) >= 1 && read_axis(query, -1, axis);
 }
 
 template <bool kLogarithm>
@@ -77,44 +74,48 @@ void softmax_short_rows(const float* x, float* y, int64_t blocks, int64_t n, int
   }
 }
 
+/// Blocks of [length, inner] one behind the other, of few columns.
+void softmax_blocks(const float* x, float* y, int64_t blocks, const SoftmaxState& s) {
+  if (s.length < kShortRow && s.outer >= 16)
+    return softmax_short_rows(x, y, blocks, s.length, s.inner, s.logarithm);
+  if (s.inner == 1) return softmax_rows(x, y, blocks, s.length, s.logarithm);
+  const int64_t size = s.length * s.inner;
+  float* const rows = thread_floats(1, static_cast<size_t>(size));
+  for (int64_t i = 0; i < blocks; ++i, x += size, y += size) {
+    transpose_floats(x, rows, s.length, s.inner);
+    softmax_rows(rows, rows, s.inner, s.length, s.logarithm);
+    transpose_floats(rows, y, s.inner, s.length);
+  }
+}
+
+/// Columns [column, column + width) of one block, which begins at element `at`.
+void softmax_strip(const Tensor& x, Tensor& y, int64_t at, int64_t width, const SoftmaxState& s) {
+  if (x.dtype() == DType::kFloat32)
+    return softmax_columns(x.data<float>() + at, y.data<float>() + at, s.length, s.inner, width,
+                           s.logarithm);
+  float* const room = thread_floats(2, static_cast<size_t>(s.length * width));
+  for (int64_t i = 0; i < s.length; ++i) load_floats(x, at + i * s.inner, width, room + i * width);
+  softmax_columns(room, room, s.length, width, width, s.logarithm);
+  for (int64_t i = 0; i < s.length; ++i) store_floats(room + i * width, width, y, at + i * s.inner);
+}
+
 Status run_softmax(KernelRun& run) {
   const auto& s = run.state<SoftmaxState>();
   const Tensor& x = run.input(0);
   TRY(Tensor * y, run.output(0, x.dtype(), x.dims()));
-  const int64_t size = s.length * s.inner;
-  if (x.dtype() == DType::kFloat32 && s.length < kShortRow && s.inner < kFewColumns &&
-      s.outer >= 16) {
-    run.parallel_for(s.outer, grain_of(size), [&](int64_t begin, int64_t end) {
-      softmax_short_rows(x.data<float>() + begin * size, y->data<float>() + begin * size,
-                         end - begin, s.length, s.inner, s.logarithm);
-    });
-    return ok();
-  }
-  if (s.inner == 1) {
-    run.parallel_for(s.outer, grain_of(s.length), [&](int64_t begin, int64_t end) {
-      if (x.dtype() == DType::kFloat32)
-        return softmax_rows(x.data<float>() + begin * s.length, y->data<float>() + begin * s.length,
-                            end - begin, s.length, s.logarithm);
-      float* room = thread_floats(1, static_cast<size_t>(s.length));
-      for (int64_t i = begin; i < end; ++i) {
-        const int64_t at = i * s.length;
-        float* to = floats_to_fill(*y, at, room);
-        softmax_rows(load_floats(x, at, s.length, room), to, 1, s.length, s.logarithm);
-        store_floats(to, s.length, *y, at);
-      }
-    });
-    return ok();
-  }
-  const float* from = x.data<float>();
-  float* to = y->data<float>();
   if (s.inner < kFewColumns) {
+    const int64_t size = s.length * s.inner;
     run.parallel_for(s.outer, grain_of(size), [&](int64_t begin, int64_t end) {
-      float* rows = thread_floats(1, static_cast<size_t>(size));
-      for (int64_t i = begin; i < end; ++i) {
-        const int64_t at = i * size;
-        transpose_floats(from + at, rows, s.length, s.inner);
-        softmax_rows(rows, rows, s.inner, s.length, s.logarithm);
-        transpose_floats(rows, to + at, s.inner, s.length);
+      // Floats of 16 bits are widened as many at a time as stay near.
+      constexpr int64_t kNear = 4096;
+      const bool is_short = x.dtype() != DType::kFloat32;
+      const int64_t group = is_short ? std::max<int64_t>(1, kNear / size) : end - begin;
+      float* const room = is_short ? thread_floats(2, static_cast<size_t>(group * size)) : nullptr;
+      for (int64_t i = begin; i < end; i += group) {
+        const int64_t count = std::min(group, end - i), n = count * size, at = i * size;
+        float* const to = floats_to_fill(*y, at, room);
+        softmax_blocks(load_floats(x, at, n, room), to, count, s);
+        store_floats(to, n, *y, at);
       }
     });
     return ok();
@@ -129,9 +130,8 @@ Status run_softmax(KernelRun& run) {
                    [&](int64_t begin, int64_t end) {
                      for (int64_t task = begin; task < end; ++task) {
                        const int64_t column = task % columns * width;
-                       const int64_t at = task / columns * s.length * s.inner + column;
-                       softmax_columns(from + at, to + at, s.length, s.inner,
-                                       std::min(width, s.inner - column), s.logarithm);
+                       softmax_strip(x, *y, task / columns * s.length * s.inner + column,
+                                     std::min(width, s.inner - column), s);
                      }
                    });
   return ok();
