@@ -2,14 +2,18 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 
+#include "each_isa.h"
 #include "ir/text/parser.h"
 #include "runtime/session.h"
 
 namespace tombolo {
 namespace {
+
+class Trees : public EachIsa {};
 
 /// One tree after another, as the attributes of TreeEnsembleRegressor.
 struct Forest {
@@ -58,18 +62,20 @@ struct Forest {
   }
 };
 
-TEST(Trees, AgreeWithTheReference) {
+TEST_P(Trees, AgreeWithTheReference) {
   int round = 0;
   for (const char* aggregate : {"SUM", "AVERAGE", "MIN", "MAX"})
     for (const bool every_mode : {false, true})
       for (const int targets : {1, 3}) {
+        // One with more leaves than tests side by side are made for.
+        const int deepest = round % 3 == 0 ? 10 : 7;
         Forest forest;
         forest.random.seed(static_cast<unsigned>(++round));
         constexpr int kFeatures = 5;
         for (int tree = 0; tree < 11; ++tree)
-          forest.add_tree(tree, tree == 7 ? 10 : tree % 6, kFeatures, targets, every_mode);
+          forest.add_tree(tree, tree == 7 ? deepest : tree % 6, kFeatures, targets, every_mode);
         const std::string text = forest.model(targets, aggregate);
-        for (const int64_t rows : {1, 7, 8, 13, 65}) {
+        for (const int64_t rows : {1, 7, 13, 33, 200}) {
           std::vector<float> x(static_cast<size_t>(rows * kFeatures));
           for (float& value : x) {
             value = 0.25f * static_cast<float>(forest.number(11) - 5);
@@ -94,8 +100,31 @@ TEST(Trees, AgreeWithTheReference) {
       }
 }
 
+/// Threads share trees where there are too few rows to share.
+TEST_P(Trees, FewRowsOfManyTrees) {
+  Forest forest;
+  forest.random.seed(4);
+  for (int tree = 0; tree < 1500; ++tree) forest.add_tree(tree, 5, 5, 1, false);
+  std::vector<float> x(50);
+  for (float& value : x) value = 0.25f * static_cast<float>(forest.number(11) - 5);
+  const int64_t dims[] = {10, 5};
+  std::vector<Tensor> results;
+  for (const bool reference : {false, true}) {
+    auto model = parse_text(forest.model(1, "SUM"));
+    ASSERT_TRUE(model) << model.error().message;
+    SessionOptions options;
+    options.reference = reference;
+    auto session = Session::create(*std::move(model), options);
+    ASSERT_TRUE(session) << session.error().message;
+    auto got = (*session)->run({{"x", Tensor::of<float>(DType::kFloat32, dims, x)}});
+    ASSERT_TRUE(got) << got.error().message;
+    results.push_back((*got)[0].tensor());
+  }
+  EXPECT_EQ(results[0], results[1]);
+}
+
 /// What is prepared once serves any number of rows, and other features are prepared anew.
-TEST(Trees, OneSessionTakesAnyNumberOfRows) {
+TEST_P(Trees, OneSessionTakesAnyNumberOfRows) {
   Forest forest;
   forest.random.seed(3);
   for (int tree = 0; tree < 9; ++tree) forest.add_tree(tree, tree % 6, 5, 2, true);
@@ -121,7 +150,7 @@ TEST(Trees, OneSessionTakesAnyNumberOfRows) {
   }
 }
 
-TEST(Trees, ClassesHaveNames) {
+TEST_P(Trees, ClassesHaveNames) {
   for (const char* type : {"1", "11", "7", "6"})
     for (const char* labels : {"classlabels_int64s = [3, 5, 9]",
                                "classlabels_strings = [\"low\", \"middle\", \"top\"]"}) {
@@ -162,6 +191,69 @@ TEST(Trees, ClassesHaveNames) {
       }
     }
 }
+
+TEST_P(Trees, WhatClassifiersMakeOfSums) {
+  struct Case {
+    int classes, voted, first;  ///< `voted` classes get votes, from `first` on
+    bool negative;
+    const char* base;
+  };
+  for (const Case& c :
+       {Case{3, 3, 0, true, ""}, Case{3, 3, 0, true, "base_values = [0.5, -1.0, 0.25], "},
+        Case{2, 2, 0, true, ""}, Case{2, 1, 0, true, "base_values = [0.25], "},
+        Case{2, 1, 0, false, ""}, Case{2, 1, 1, true, ""}, Case{2, 1, 1, false, ""}})
+    for (const char* transform : {"NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT"}) {
+      Forest forest;
+      forest.random.seed(9);
+      constexpr int kFeatures = 5;
+      for (int tree = 0; tree < 7; ++tree)
+        forest.add_tree(tree, 1 + tree % 5, kFeatures, c.voted, false);
+      std::string targets = forest.leaf_targets, weights = forest.leaf_weights, labels = "0";
+      if (c.first == 1) std::replace(targets.begin(), targets.end(), '0', '1');
+      if (!c.negative) std::erase(weights, '-');
+      for (int i = 1; i < c.classes; ++i) labels += ", " + std::to_string(i);
+      const std::string text =
+          "<ir_version: 8, opset_import: [\"\" : 18, \"ai.onnx.ml\" : 3]>\n"
+          "g (float[N, F] x) => (l, p) {\n  l, p = ai.onnx.ml.TreeEnsembleClassifier "
+          "<nodes_treeids = [" +
+          forest.trees + "], nodes_nodeids = [" + forest.ids + "], nodes_featureids = [" +
+          forest.features + "], nodes_modes = [" + forest.modes + "], nodes_values = [" +
+          forest.splits + "], nodes_truenodeids = [" + forest.yes + "], nodes_falsenodeids = [" +
+          forest.no + "], class_treeids = [" + forest.leaf_trees + "], class_nodeids = [" +
+          forest.leaf_ids + "], class_ids = [" + targets + "], class_weights = [" + weights +
+          "], " + c.base + "post_transform = \"" + transform + "\", classlabels_int64s = [" +
+          labels + "]> (x)\n}\n";
+      for (const int64_t rows : {1, 12, 75}) {
+        std::vector<float> x(static_cast<size_t>(rows * kFeatures));
+        for (float& value : x) value = 0.25f * static_cast<float>(forest.number(11) - 5);
+        const int64_t dims[] = {rows, kFeatures};
+        std::vector<std::vector<RunValue>> results;
+        for (const bool reference : {false, true}) {
+          auto model = parse_text(text);
+          ASSERT_TRUE(model) << model.error().message;
+          SessionOptions options;
+          options.reference = reference;
+          auto session = Session::create(*std::move(model), options);
+          ASSERT_TRUE(session) << session.error().message;
+          auto outputs = (*session)->run({{"x", Tensor::of<float>(DType::kFloat32, dims, x)}});
+          ASSERT_TRUE(outputs) << outputs.error().message;
+          results.push_back(*std::move(outputs));
+        }
+        EXPECT_EQ(results[0][0].tensor(), results[1][0].tensor()) << transform << " " << rows;
+        const Tensor &got = results[0][1].tensor(), &want = results[1][1].tensor();
+        ASSERT_EQ(Dims(got.dims()), Dims(want.dims()));
+        for (int64_t i = 0; i < got.size(); ++i) {
+          const float a = got.data<float>()[i], b = want.data<float>()[i];
+          EXPECT_TRUE(a == b || (a != a && b != b) || std::fabs(a - b) <= 1e-6f * std::fabs(b))
+              << transform << " " << c.classes << " " << c.voted << " " << a << " " << b;
+        }
+      }
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Isa, Trees,
+                         ::testing::Values(Isa::kNeon, Isa::kSse4, Isa::kAvx2, Isa::kAvx512),
+                         [](const auto& test) { return std::string(name_of(test.param)); });
 
 }  // namespace
 }  // namespace tombolo

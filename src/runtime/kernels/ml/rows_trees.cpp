@@ -14,180 +14,18 @@
 #include "ops/kernels/tree.h"
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/kernel.h"
+#include "runtime/kernels/ml/flat_forest.h"
+#include "runtime/kernels/ml/linear_scores.h"
 #include "runtime/kernels/ml/ml_setting.h"
+#include "runtime/kernels/ml/tree_masks.h"
 #include "runtime/kernels/no_host.h"
+#include "runtime/kernels/tensor/transpose_tile.h"
 
 namespace tombolo {
 namespace {
 
 using ops::Aggregate;
 using ops::Forest;
-using ops::TreeMode;
-using ops::TreeNode;
-
-/// `child` when x <= split, else `child + 1`. A leaf has a split that is not a number, and is its
-/// own second child: a walk that has arrived stays.
-template <typename T>
-struct FlatNode {
-  T split;
-  uint32_t feature;  ///< with kEqual and kMissing
-  int32_t child;
-};
-constexpr uint32_t kMissing = 1u << 31;  ///< what is not a number goes to the first child
-constexpr uint32_t kEqual = 1u << 30;    ///< the test is x == split
-constexpr uint32_t kFeature = kEqual - 1;
-
-template <typename T>
-struct FlatForest {
-  std::vector<FlatNode<T>> nodes;
-  std::vector<int32_t> source;  ///< the node of the Forest that each is
-  std::vector<int32_t> roots;
-  std::vector<int32_t> depths;  ///< of the tree below each root
-  /// Of each leaf for each target, where a leaf has at most one vote for each: at the leaf's own
-  /// place for one target, else at the row that it has in `leaf_rows`.
-  std::vector<double> weights;
-  std::vector<int32_t> leaf_rows;
-  uint32_t features = 0;
-  bool general = false;   ///< kMissing or kEqual is used
-  bool mirrored = false;  ///< a row is followed by its opposite, which some nodes look at
-
-  /// False when the trees are no trees (nodes have several parents, or lead in a circle), or a test
-  /// is not one of order.
-  bool build(const Forest& forest, int64_t width);
-
- private:
-  void collect_weights(const Forest& forest);
-  bool place(const Forest& forest, size_t at, int32_t slot, std::vector<uint8_t>& seen);
-};
-
-/// The greatest T not above x, in comparisons with numbers of type T.
-template <typename T>
-T not_above(double x) {
-  const T rounded = static_cast<T>(x);
-  if (!(static_cast<double>(rounded) > x)) return rounded;
-  return std::nextafter(rounded, -std::numeric_limits<T>::infinity());
-}
-/// The greatest T below x; not a number where there is none.
-template <typename T>
-T below(double x) {
-  const T most = not_above<T>(x);
-  if (static_cast<double>(most) < x) return most;
-  if (most == -std::numeric_limits<T>::infinity()) return std::numeric_limits<T>::quiet_NaN();
-  return std::nextafter(most, -std::numeric_limits<T>::infinity());
-}
-
-template <typename T>
-bool FlatForest<T>::build(const Forest& forest, int64_t width) {
-  if (forest.nodes.size() > (size_t{1} << 29) || width > kFeature / 2) return false;
-  features = static_cast<uint32_t>(width);
-  std::vector<uint8_t> seen(forest.nodes.size());
-  for (int64_t root : forest.roots) {
-    roots.push_back(static_cast<int32_t>(nodes.size()));
-    nodes.emplace_back();
-    source.push_back(0);
-    if (!place(forest, static_cast<size_t>(root), roots.back(), seen)) return false;
-  }
-  collect_weights(forest);
-  return true;
-}
-
-template <typename T>
-void FlatForest<T>::collect_weights(const Forest& forest) {
-  const auto targets = static_cast<size_t>(forest.targets);
-  constexpr size_t kMost = 64;  // more would be mostly zeros
-  if (targets < 1 || targets > kMost) return;
-  std::vector<double> found;
-  std::vector<int32_t> rows(nodes.size());
-  std::vector<uint8_t> voted(targets);
-  for (size_t i = 0; i < nodes.size(); ++i) {
-    const TreeNode& node = forest.nodes[static_cast<size_t>(source[i])];
-    if (node.mode != TreeMode::kLeaf && targets > 1) continue;
-    rows[i] = static_cast<int32_t>(found.size() / targets);
-    found.resize(found.size() + targets);
-    if (node.mode != TreeMode::kLeaf) continue;
-    std::fill(voted.begin(), voted.end(), 0);
-    for (size_t v = node.first; v < node.last; ++v) {
-      const auto target = static_cast<size_t>(forest.votes[v].target);
-      if (voted[target]++ != 0) return;
-      found[found.size() - targets + target] = forest.votes[v].weight;
-    }
-  }
-  weights = std::move(found);
-  if (targets > 1) leaf_rows = std::move(rows);
-}
-
-template <typename T>
-bool FlatForest<T>::place(const Forest& forest, size_t root, int32_t slot,
-                          std::vector<uint8_t>& seen) {
-  struct Open {
-    size_t node;
-    int32_t slot, depth;
-  };
-  std::vector<Open> open = {{root, slot, 0}};
-  int32_t deepest = 0;
-  while (!open.empty()) {
-    const auto [at, here, depth] = open.back();
-    open.pop_back();
-    deepest = std::max(deepest, depth);
-    if (seen[at]++ != 0) return false;
-    const TreeNode& node = forest.nodes[at];
-    source[static_cast<size_t>(here)] = static_cast<int32_t>(at);
-    FlatNode<T> flat{std::numeric_limits<T>::quiet_NaN(), 0, here - 1};
-    if (node.mode != TreeMode::kLeaf) {
-      if (node.feature > kFeature) return false;
-      const bool turned =
-          node.mode == TreeMode::kGt || node.mode == TreeMode::kGte || node.mode == TreeMode::kNeq;
-      bool first_is_true = true;
-      flat.feature = static_cast<uint32_t>(node.feature);
-      switch (node.mode) {
-        case TreeMode::kLeq:
-        case TreeMode::kGt:
-          flat.split = not_above<T>(node.split);
-          break;
-        case TreeMode::kLt:
-        case TreeMode::kGte:
-          flat.split = below<T>(node.split);
-          break;
-        case TreeMode::kEq:
-        case TreeMode::kNeq:
-          if (static_cast<double>(static_cast<T>(node.split)) == node.split)
-            flat.split = static_cast<T>(node.split);
-          flat.feature |= kEqual;
-          break;
-        default:
-          return false;
-      }
-      // No number is above one that is not: then what is asked for is false, whatever x is.
-      const bool never = node.split != node.split && node.mode != TreeMode::kNeq;
-      if (never) flat.split = std::numeric_limits<T>::quiet_NaN();
-      if (turned && !never) first_is_true = false;
-      // Where a missing value goes: to `on_true` if the node says so, or if the test is "not
-      // equal".
-      const bool missing_true = node.missing_is_true || node.mode == TreeMode::kNeq;
-      if (missing_true == first_is_true) flat.feature |= kMissing;
-      if (flat.feature == (static_cast<uint32_t>(node.feature) | kMissing) &&
-          flat.split == flat.split) {
-        // "-x < -split" leads where "x <= split" does not: what is no number then goes the right
-        // way without being asked for.
-        flat.feature = static_cast<uint32_t>(node.feature) + features;
-        flat.split = below<T>(-static_cast<double>(flat.split));
-        first_is_true = !first_is_true;
-        mirrored = true;
-      }
-      general = general || (flat.feature & (kMissing | kEqual)) != 0;
-      flat.child = static_cast<int32_t>(nodes.size());
-      nodes.resize(nodes.size() + 2);
-      source.resize(nodes.size());
-      const auto on_true = static_cast<size_t>(node.on_true);
-      const auto on_false = static_cast<size_t>(node.on_false);
-      open.push_back({first_is_true ? on_false : on_true, flat.child + 1, depth + 1});
-      open.push_back({first_is_true ? on_true : on_false, flat.child, depth + 1});
-    }
-    nodes[static_cast<size_t>(here)] = flat;
-  }
-  depths.push_back(deepest);
-  return true;
-}
 
 constexpr int kWalks = 16;
 
@@ -196,10 +34,10 @@ inline int32_t step(const FlatNode<T>* nodes, int32_t at, const T* row) {
   const FlatNode<T>& node = nodes[at];
   if constexpr (!kGeneral)
     return node.child + static_cast<int32_t>(!(row[node.feature] <= node.split));
-  const T x = row[node.feature & kFeature];
+  const T x = row[node.feature & FlatNode<T>::kFeature];
   bool yes = x <= node.split;
-  yes &= static_cast<bool>(((node.feature & kEqual) == 0) | (x >= node.split));
-  yes |= static_cast<bool>(((node.feature & kMissing) != 0) & (x != x));
+  yes &= static_cast<bool>(((node.feature & FlatNode<T>::kEqual) == 0) | (x >= node.split));
+  yes |= static_cast<bool>(((node.feature & FlatNode<T>::kMissing) != 0) & (x != x));
   return node.child + static_cast<int32_t>(!yes);
 }
 
@@ -213,7 +51,7 @@ inline void go_down(const FlatNode<T>* nodes, Row&& row, int32_t depth, int32_t*
   for (int32_t k = std::min(depth, kFew); k > 0; --k)
 #pragma GCC unroll 16
     for (int i = 0; i < kWalks; ++i) a[i] = step<kGeneral>(nodes, a[i], row(i));
-  for (int32_t moved = depth > kFew; moved != 0;) {
+  for (int32_t left = depth - kFew, moved = 1; left > 0 && moved != 0; left -= 2) {
     moved = 0;
 #pragma GCC unroll 16
     for (int i = 0; i < kWalks; ++i) a[i] = step<kGeneral>(nodes, a[i], row(i));
@@ -245,6 +83,8 @@ void walk_row(const FlatNode<T>* nodes, const T* row, int32_t depth, int32_t* at
 struct TreeState final : KernelState {
   std::variant<ops::TreeRegression, ops::TreeClassification> meaning;
   std::variant<std::monostate, FlatForest<float>, FlatForest<double>> flat;
+  MaskForest masks;  ///< the same without walks, where that is known to serve
+  bool has_masks = false;
   size_t columns = 1;  ///< of scores given out
 
   const Forest& forest() const {
@@ -296,7 +136,12 @@ Result<std::unique_ptr<KernelState>> prepare_trees(const PrepareContext& q) {
   if (!is_classifier(q.node)) state->columns = static_cast<size_t>(state->forest().targets);
   if (q.dtype(0) == DType::kFloat32) {
     FlatForest<float> flat;
-    if (flat.build(state->forest(), q.dims(0)[1])) state->flat = std::move(flat);
+    if (flat.build(state->forest(), q.dims(0)[1])) {
+      const bool sums =
+          state->aggregate() == Aggregate::kSum || state->aggregate() == Aggregate::kAverage;
+      state->has_masks = sums && state->masks.build(flat, state->forest().targets);
+      state->flat = std::move(flat);
+    }
   } else {
     FlatForest<double> flat;
     if (flat.build(state->forest(), q.dims(0)[1])) state->flat = std::move(flat);
@@ -317,6 +162,12 @@ struct Target {
     if (labels != nullptr) labels[row] = known ? of.ints[static_cast<size_t>(number)] : number;
   }
 };
+
+/// Sums of all trees as the aggregate asks for.
+void average(const TreeState& state, std::span<double> sums) {
+  if (state.aggregate() != Aggregate::kAverage || state.forest().roots.empty()) return;
+  for (double& sum : sums) sum /= static_cast<double>(state.forest().roots.size());
+}
 
 void give(const TreeState& state, std::span<double> sums, std::vector<double>& room, int64_t row,
           const Target& to) {
@@ -339,6 +190,90 @@ void give(const TreeState& state, std::span<double> sums, std::vector<double>& r
       to.scores->data<float>()[at + i] = static_cast<float>(scores[i]);
   else
     std::copy(scores.begin(), scores.end(), to.scores->data<double>() + at);
+}
+
+/// Columns of kLinearRows scores: what a rule makes of columns of sums, where vectors can.
+struct ScoreColumns {
+  std::vector<double> sums;  ///< changed
+  std::vector<float> scores;
+  int64_t labels[kLinearRows];
+
+  /// Two classes with one score: the second column, and the first made of it.
+  void one_score(const ops::TreeClassification& rule, bool logistic) {
+    double* const first = sums.data();
+    double* const second = first + kLinearRows;
+    const bool is_second = !rule.forest.votes.empty() && rule.forest.votes[0].target == 1;
+    if (!is_second) std::copy_n(first, kLinearRows, second);
+    const double threshold = rule.probabilities ? 0.5 : 0;
+    for (int64_t r = 0; r < kLinearRows; ++r) {
+      labels[r] = second[r] > threshold ? 1 : 0;
+      if (is_second)
+        first[r] = 0;
+      else
+        first[r] = rule.probabilities && !logistic ? 1 - second[r] : -second[r];
+    }
+  }
+  void find_greatest(int64_t targets) {
+    double most[kLinearRows];
+    std::copy_n(sums.data(), kLinearRows, most);
+    std::fill_n(labels, kLinearRows, 0);
+    for (int64_t t = 1; t < targets; ++t)
+      for (int64_t r = 0; r < kLinearRows; ++r) {
+        const double sum = sums[static_cast<size_t>(t * kLinearRows + r)];
+        labels[r] = sum > most[r] ? t : labels[r];
+        most[r] = sum > most[r] ? sum : most[r];
+      }
+  }
+};
+
+/// What the sums of `all`, columns of kLinearRows, say of rows from `row` on.
+void give_columns(const TreeState& state, ScoreColumns& all, int64_t row, int64_t rows,
+                  const Target& to) {
+  using ops::PostTransform;
+  const auto* classes = std::get_if<ops::TreeClassification>(&state.meaning);
+  const auto* numbers = std::get_if<ops::TreeRegression>(&state.meaning);
+  const bool one_score = classes != nullptr && classes->one_score;
+  const PostTransform asked = classes != nullptr ? classes->transform : numbers->transform;
+  const std::vector<double>& base = classes != nullptr ? classes->base : numbers->base;
+  const int64_t targets = state.forest().targets;
+  const auto columns = static_cast<int64_t>(state.columns);
+  average(state, all.sums);
+  const bool vectors = (asked == PostTransform::kNone || asked == PostTransform::kLogistic ||
+                        asked == PostTransform::kSoftmax) &&
+                       (to.scores == nullptr || to.scores->dtype() == DType::kFloat32) &&
+                       columns == (one_score ? 2 : targets);
+  if (!vectors) {
+    std::vector<double> one(static_cast<size_t>(targets)), room;
+    for (int64_t r = 0; r < rows; ++r) {
+      for (size_t t = 0; t < one.size(); ++t)
+        one[t] = all.sums[t * kLinearRows + static_cast<size_t>(r)];
+      give(state, one, room, row + r, to);
+    }
+    return;
+  }
+  for (int64_t t = 0; t < targets && !base.empty(); ++t)
+    for (int64_t r = 0; r < kLinearRows; ++r)
+      all.sums[static_cast<size_t>(t * kLinearRows + r)] +=
+          base[base.size() == 1 ? 0 : static_cast<size_t>(t)];
+  all.sums.resize(static_cast<size_t>(columns * kLinearRows));
+  PostTransform transform = asked;
+  if (one_score) {
+    all.one_score(*classes, asked == PostTransform::kLogistic);
+    const bool is_second = !classes->forest.votes.empty() && classes->forest.votes[0].target == 1;
+    if (asked == PostTransform::kSoftmax && !is_second) transform = PostTransform::kNone;
+  } else if (classes != nullptr) {
+    all.find_greatest(targets);
+  }
+  for (int64_t r = 0; r < rows && classes != nullptr; ++r)
+    to.give_label(classes->labels, row + r, all.labels[r]);
+  if (to.scores == nullptr) return;
+  all.scores.resize(all.sums.size());
+  narrow_scores(all.sums.data(), columns * kLinearRows, all.scores.data());
+  if (transform == PostTransform::kSoftmax) softmax_scores(all.scores.data(), columns);
+  if (transform == PostTransform::kLogistic) logistic_scores(all.scores.data(), columns);
+  transpose_tile(reinterpret_cast<const std::byte*>(all.scores.data()), kLinearRows,
+                 reinterpret_cast<std::byte*>(to.scores->data<float>() + row * columns), columns,
+                 columns, rows, sizeof(float));
 }
 
 /// The sums of one row while trees are added in their order.
@@ -386,19 +321,31 @@ struct Sums {
     std::fill(values.begin(), values.end(), 0);
     std::fill(voted.begin(), voted.end(), 0);
   }
-  std::span<double> of(int64_t row) {
-    return std::span(values).subspan(static_cast<size_t>(row) * targets, targets);
-  }
-  void finish(int64_t row, std::vector<double>& room, int64_t to_row, const Target& to) {
-    if (state.aggregate() == Aggregate::kAverage && !state.forest().roots.empty())
-      for (double& value : of(row)) value /= static_cast<double>(state.forest().roots.size());
-    give(state, of(row), room, to_row, to);
+  /// The first n rows, given out from row `row` on.
+  void finish(int64_t n, int64_t row, const Target& to) {
+    constexpr int64_t kFew = 8;  // vectors would have mostly nothing in them
+    const auto columns = static_cast<int64_t>(targets);
+    if (n < kFew) average(state, values);
+    for (int64_t r = 0; r < n && n < kFew; ++r)
+      give(state, std::span(values).subspan(static_cast<size_t>(r) * targets, targets), one,
+           row + r, to);
+    if (n < kFew) return;
+    for (int64_t r = 0; r < n; r += kLinearRows) {
+      const int64_t some = std::min(kLinearRows, n - r);
+      room.sums.resize(static_cast<size_t>(columns * kLinearRows));
+      for (int64_t t = 0; t < columns; ++t)
+        for (int64_t i = 0; i < some; ++i)
+          room.sums[static_cast<size_t>(t * kLinearRows + i)] =
+              values[static_cast<size_t>((r + i) * columns + t)];
+      give_columns(state, room, row + r, some, to);
+    }
   }
 
   const TreeState& state;
   size_t targets;
   bool sum;
-  std::vector<double> values;
+  std::vector<double> values, one;
+  ScoreColumns room;
   std::vector<uint8_t> voted;
 };
 
@@ -458,7 +405,6 @@ void run_flat(const KernelRun& run, const TreeState& state, const FlatForest<T>&
   constexpr int64_t kWork = 400;  // walks that are worth a thread: some microseconds
   if (rows < kWalks) {
     std::vector<int32_t> leaves(static_cast<size_t>(rows * trees));
-    std::vector<double> room;
     std::vector<T> wide, mirror;
     const T* x = read(0, rows, wide, mirror);
     const int64_t groups = (trees + kWalks - 1) / kWalks;
@@ -471,12 +417,10 @@ void run_flat(const KernelRun& run, const TreeState& state, const FlatForest<T>&
         task = until;
       }
     });
-    Sums sums(state, 1);
-    for (int64_t row = 0; row < rows; ++row) {
-      sums.clear();
-      sums.add(flat, 0, 0, leaves.data() + row * trees, trees);
-      sums.finish(0, room, row, to);
-    }
+    Sums sums(state, rows);
+    for (int64_t row = 0; row < rows; ++row)
+      sums.add(flat, row, 0, leaves.data() + row * trees, trees);
+    sums.finish(rows, 0, to);
     return;
   }
   // Blocks of rows, all of them down one tree before the next: of large ones each tree comes from
@@ -488,7 +432,6 @@ void run_flat(const KernelRun& run, const TreeState& state, const FlatForest<T>&
   const int64_t blocks = (rows + most - 1) / most;
   run.parallel_for(blocks, std::max<int64_t>(1, kWork / (most * std::max<int64_t>(1, trees))),
                    [&](int64_t first, int64_t last) {
-                     std::vector<double> room;
                      std::vector<T> wide, mirror;
                      std::vector<int32_t> leaves;
                      Sums sums(state, most);
@@ -516,9 +459,65 @@ void run_flat(const KernelRun& run, const TreeState& state, const FlatForest<T>&
                          by_trees(x + r * features, 0, trees, leaves.data());
                          sums.add(flat, r, 0, leaves.data(), trees);
                        }
-                       for (int64_t r = 0; r < n; ++r) sums.finish(r, room, begin + r, to);
+                       sums.finish(n, begin, to);
                      }
                    });
+}
+
+/// Cycles that walks take, or so: trees of few rows go down side by side, kWalks of them.
+double walk_cost(const FlatForest<float>& flat, int64_t rows) {
+  double cost = 0;
+  for (const int32_t depth : flat.depths) cost += 8 + 1.6 * depth;
+  if (rows < kWalks) {
+    const auto trees = static_cast<int64_t>(flat.depths.size());
+    const int64_t groups = (trees + kWalks - 1) / kWalks;
+    cost *= static_cast<double>(groups * kWalks) / static_cast<double>(std::max<int64_t>(1, trees));
+  }
+  return cost * static_cast<double>(rows);
+}
+
+/// Rows side by side, kLinearRows at a time, without walks.
+void run_masks(const KernelRun& run, const TreeState& state, const Target& to) {
+  const MaskForest& masks = state.masks;
+  const Tensor& x = run.input(0);
+  const int64_t rows = x.dim(0), features = x.dim(1);
+  const auto trees = static_cast<int64_t>(masks.trees.size());
+  const size_t columns = masks.column_floats();
+  const auto results = static_cast<size_t>(state.forest().targets * kLinearRows);
+  const int64_t chunks = (rows + kLinearRows - 1) / kLinearRows;
+  constexpr double kWork = 40'000;  // cycles that are worth a thread
+  const double work = masks.cost(std::min(rows, kLinearRows));
+  // One chunk of many trees: threads share those. How many parts there are does not depend on how
+  // many threads there are, so neither do sums.
+  const int64_t parts = chunks > 1 ? 1 : std::min<int64_t>(16, static_cast<int64_t>(work / kWork));
+  if (parts > 1) {
+    std::vector<float> gathered(columns);
+    ScoreColumns room;
+    std::vector<double>& sums = room.sums;
+    sums.assign(results * static_cast<size_t>(parts), 0.0);
+    masks.gather(x.data<float>(), rows, gathered.data());
+    run.parallel_for(parts, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t part = begin; part < end; ++part)
+        masks.add(trees * part / parts, trees * (part + 1) / parts, gathered.data(), rows,
+                  sums.data() + static_cast<size_t>(part) * results);
+    });
+    for (size_t i = results; i < sums.size(); ++i) sums[i % results] += sums[i];
+    sums.resize(results);
+    return give_columns(state, room, 0, rows, to);
+  }
+  const auto grain = static_cast<int64_t>(kWork / (work + 100));
+  run.parallel_for(chunks, std::max<int64_t>(1, grain), [&](int64_t begin, int64_t end) {
+    std::vector<float> gathered(columns);
+    ScoreColumns room;
+    for (int64_t row = begin * kLinearRows; row < std::min(rows, end * kLinearRows);
+         row += kLinearRows) {
+      const int64_t some = std::min(kLinearRows, rows - row);
+      masks.gather(x.data<float>() + row * features, some, gathered.data());
+      room.sums.assign(results, 0.0);
+      masks.add(0, trees, gathered.data(), some, room.sums.data());
+      give_columns(state, room, row, some, to);
+    }
+  });
 }
 
 Status run_trees(KernelRun& run) {
@@ -545,7 +544,10 @@ Status run_trees(KernelRun& run) {
     TRY(to.scores, run.output(0, same ? x.dtype() : DType::kFloat32, dims));
   }
   if (const auto* flat = std::get_if<FlatForest<float>>(&state.flat)) {
-    run_flat(run, state, *flat, to);
+    if (state.has_masks && state.masks.cost(rows) < walk_cost(*flat, rows))
+      run_masks(run, state, to);
+    else
+      run_flat(run, state, *flat, to);
     return ok();
   }
   if (const auto* flat = std::get_if<FlatForest<double>>(&state.flat)) {
