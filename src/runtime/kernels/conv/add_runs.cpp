@@ -42,10 +42,33 @@ HWY_INLINE void add_to_row(const T* from, int64_t n, int64_t stride, T* to) {
   for (int64_t i = 0; i < n; ++i) to[i * stride] += from[i];
 }
 
+/// to[2 i] += even[i], to[2 i + 1] += odd[i]
+template <typename T>
+HWY_INLINE void add_pairs_to_row(const T* even, const T* odd, int64_t n, T* to) {
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  for (; n >= lanes; n -= lanes, even += lanes, odd += lanes, to += 2 * lanes) {
+    hn::Vec<decltype(d)> first, second;
+    hn::LoadInterleaved2(d, to, first, second);
+    first = hn::Add(first, hn::LoadU(d, even));
+    second = hn::Add(second, hn::LoadU(d, odd));
+    hn::StoreInterleaved2(first, second, d, to);
+  }
+  for (int64_t i = 0; i < n; ++i) {
+    to[2 * i] += even[i];
+    to[2 * i + 1] += odd[i];
+  }
+}
+
 template <typename T>
 void add_runs_any(const AddRun* runs, size_t count, int64_t stride, const T* columns, T* image) {
-  for (size_t r = 0; r < count; ++r)
-    add_to_row(columns + runs[r].from, runs[r].count, stride, image + runs[r].to);
+  for (size_t r = 0; r < count; ++r) {
+    const AddRun& run = runs[r];
+    if (stride == 2 && run.between >= 0)
+      add_pairs_to_row(columns + run.from, columns + run.between, run.count, image + run.to);
+    else
+      add_to_row(columns + run.from, run.count, stride, image + run.to);
+  }
 }
 
 }  // namespace HWY_NAMESPACE

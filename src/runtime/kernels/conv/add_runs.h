@@ -10,6 +10,8 @@ namespace tombolo {
 /// `count` elements from `from` on, added to those from `to` on.
 struct AddRun {
   int64_t from, to, count;
+  /// With a stride of 2: as many elements that are added to those between; none: -1.
+  int64_t between = -1;
 };
 /// image[run.to + i * stride] += columns[run.from + i], run after run; of float, double, uint32_t
 /// or uint64_t.

@@ -73,27 +73,38 @@ bool plan_fold(const KernelQuery& q, FoldState* s) {
   s->columns = taps * places;
   s->stride = strides.back();
   const size_t last = rank - 1;
-  for (int64_t tap = 0; tap < taps; ++tap) {
-    for (int64_t row = 0; row < places / width; ++row) {
-      int64_t tap_rest = tap / block[last], rest = row, to = 0, step = image[last];
-      bool inside = true;
-      for (size_t j = last; j-- > 0; tap_rest /= block[j], rest /= blocks[j]) {
-        const int64_t at =
-            rest % blocks[j] * strides[j] + tap_rest % block[j] * dilations[j] - pads[j];
-        inside &= at >= 0 && at < image[j];
-        to += at * step;
-        step *= image[j];
-      }
-      if (!inside) continue;
-      // Blocks whose tap lies inside the row.
-      const int64_t shift = tap % block[last] * dilations[last] - pads[last], by = strides[last];
-      const int64_t first = shift >= 0 ? 0 : (-shift + by - 1) / by;
-      const int64_t end =
-          std::min(width, shift >= image[last] ? 0 : (image[last] - 1 - shift) / by + 1);
-      if (first < end)
-        s->runs.push_back(
-            {(tap * (places / width) + row) * width + first, to + shift + first * by, end - first});
+  const int64_t rows = places / width;
+  // What row `row` of tap `tap` adds: of no elements where it lies outside.
+  const auto run_of = [&](int64_t tap, int64_t row) -> AddRun {
+    int64_t tap_rest = tap / block[last], rest = row, to = 0, step = image[last];
+    for (size_t j = last; j-- > 0; tap_rest /= block[j], rest /= blocks[j]) {
+      const int64_t at =
+          rest % blocks[j] * strides[j] + tap_rest % block[j] * dilations[j] - pads[j];
+      if (at < 0 || at >= image[j]) return {0, 0, 0};
+      to += at * step;
+      step *= image[j];
     }
+    // Blocks whose tap lies inside the row.
+    const int64_t shift = tap % block[last] * dilations[last] - pads[last], by = strides[last];
+    const int64_t first = shift >= 0 ? 0 : (-shift + by - 1) / by;
+    const int64_t end =
+        std::min(width, shift >= image[last] ? 0 : (image[last] - 1 - shift) / by + 1);
+    return {(tap * rows + row) * width + first, to + shift + first * by,
+            std::max<int64_t>(0, end - first)};
+  };
+  for (int64_t tap = 0; tap < taps; ++tap) {
+    // Neighbours two apart go between each other, which is one way through the row.
+    const bool pairs = strides[last] == 2 && dilations[last] == 1 && tap % block[last] % 2 == 0 &&
+                       tap % block[last] + 1 < block[last];
+    for (int64_t row = 0; row < rows; ++row) {
+      AddRun run = run_of(tap, row);
+      const AddRun next = pairs ? run_of(tap + 1, row) : AddRun{0, 0, 0};
+      if (next.count > 0 && next.count == run.count && next.to == run.to + 1)
+        run.between = next.from;
+      if (run.count > 0) s->runs.push_back(run);
+      if (next.count > 0 && run.between < 0) s->runs.push_back(next);
+    }
+    if (pairs) ++tap;
   }
   return true;
 }
