@@ -606,9 +606,11 @@ void run(const Product& p) {
   const int64_t panels = (p.n + tiles.panel() - 1) / tiles.panel();
   const int64_t threads = thread_count();
   // Row blocks of about the same height.
-  constexpr int64_t kLeastRows = 32;
+  constexpr int64_t kLeastRows = 32, kWorthATurn = 200'000;
   const int64_t most = block_rows(p);
-  const int64_t blocks = row_blocks((p.m + most - 1) / most, panels, p.m, kLeastRows);
+  const int64_t row_work = panels * tiles.panel() * std::max<int64_t>(p.k, 1);
+  const int64_t blocks = row_blocks((p.m + most - 1) / most, panels, p.m,
+                                    std::max(kLeastRows, kWorthATurn / row_work));
   const int64_t rows = (p.m + blocks - 1) / blocks;
   if (p.packed == nullptr && packs(tiles, rows, panels, p.k) && p.m * p.k <= kMostSpread)
     return run(pack_rows(p, tiles, rows));
@@ -619,11 +621,11 @@ void run(const Product& p) {
   // that C stays in the second cache; several for each thread, as cores are not equally fast at all
   // times, unless each has to copy A.
   const int64_t work = std::max<int64_t>(1, std::max<int64_t>(rows, 4) * tiles.panel() * p.k);
-  int64_t group = std::max<int64_t>(1, 200'000 / work);
+  int64_t group = std::max<int64_t>(1, kWorthATurn / work);
   if (rows <= kMaxWideRows) {
-    constexpr int64_t kWorthATurn = 64 << 10;  // floats of B
+    constexpr int64_t kWorthReading = 64 << 10;  // floats of B
     const int64_t least =
-        std::clamp<int64_t>(kWorthATurn / (tiles.panel() * std::max<int64_t>(p.k, 1)), 1, 4);
+        std::clamp<int64_t>(kWorthReading / (tiles.panel() * std::max<int64_t>(p.k, 1)), 1, 4);
     group = std::max(group, std::clamp<int64_t>((panels + threads - 1) / threads, least, 4));
   }
   const int64_t most_groups = threads <= kFewThreads ? 8 : 4 * threads;
@@ -664,7 +666,12 @@ bool images_apart(int64_t batch, int64_t weight_floats, int64_t parts) {
 int64_t row_blocks(int64_t blocks, int64_t each, int64_t rows, int64_t least) {
   constexpr int64_t kPieces = 3;  ///< of a thread
   const int64_t threads = thread_count();
-  if (threads <= kFewThreads) return blocks;
+  if (threads <= kFewThreads) {
+    // One piece more for some of them would be all that the others wait for.
+    const int64_t pieces = blocks * each, even = blocks * threads;
+    const bool is_even = pieces % threads == 0 || pieces >= 8 * threads;
+    return is_even || rows < even * least ? blocks : even;
+  }
   return std::max(blocks, std::min((kPieces * threads + each - 1) / each, rows / least));
 }
 

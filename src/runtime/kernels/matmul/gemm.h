@@ -111,8 +111,8 @@ inline constexpr int kThreadRooms = 7;  ///< slots
 /// more some are slower than the others (they share a core, or their machine with others): there
 /// are several pieces for each.
 inline constexpr int64_t kFewThreads = 2;
-/// Into how many blocks `rows` rows are cut, `blocks` or more: where many threads would share few
-/// pieces (`each` of a block) each block is smaller, down to `least` rows.
+/// Into how many blocks `rows` rows are cut, `blocks` or more: where threads would share few pieces
+/// (`each` of a block), or few threads not as many each, blocks are smaller, down to `least` rows.
 int64_t row_blocks(int64_t blocks, int64_t each, int64_t rows, int64_t least);
 /// Into how many groups of panels threads cut each of so many blocks of rows.
 int64_t panel_groups(int64_t blocks, int64_t panels);
