@@ -147,28 +147,36 @@ size_t packed_floats(const AttentionShape& s) {
   return gathers_values(s) ? static_cast<size_t>(packed_b_floats(s.columns, s.value_size)) : 0;
 }
 
-/// y[count, size) = weights [key][query] times values, in a packed panel or as they lie.
-void turned_product(int64_t count, int64_t size, bool panel, int64_t keys, const float* weights,
-                    int64_t ld, const float* v, int64_t v_step, float* y, int64_t y_step) {
+/// y[count, size) = weights [key][query] times values, in packed panels or as they lie, times a
+/// factor for each query.
+void turned_product(int64_t count, int64_t size, bool panels, int64_t keys, const float* weights,
+                    int64_t ld, const float* v, int64_t v_step, int64_t panel_step,
+                    const float* factors, float* y, int64_t y_step) {
   constexpr int64_t kMost = 320;
   const GemmTiles& tiles = gemm_tiles();
-  const int64_t width = tiles.panel(), height = tiles.tile_rows(count);
-  const LastValues last(v, v_step, panel ? 0 : keys, size);
+  const int64_t width = tiles.panel();
+  const LastValues last(v, v_step, panels ? 0 : keys, size);
   const int64_t lie = keys - last.count(), parts = (lie + kMost - 1) / kMost;
+  const int64_t all = parts + (last.count() > 0 ? 1 : 0);
   GemmTile tile{.lda = ld, .ldc = y_step, .ldi = y_step};
-  for (int64_t column = 0; column < size; column += width) {
-    tile.cols = std::min(width, size - column);
-    for (int64_t part = 0; part < parts + (last.count() > 0 ? 1 : 0); ++part) {
+  for (int64_t column = 0; column < size; column += tile.cols) {
+    const bool three = tiles.takes_three(size - column);
+    tile.cols = three ? size - column : std::min(width, size - column);
+    const int64_t height = tiles.tile_rows(count, three ? tiles.three_rows : tiles.max_rows);
+    for (int64_t part = 0; part < all; ++part) {
       const bool lies = part < parts;
       const int64_t from = lies ? lie * part / parts : lie;
       tile.k = (lies ? lie * (part + 1) / parts : keys) - from;
       tile.ldb = lies ? v_step : last.ld();
-      tile.b = (lies ? v + from * v_step : last.at()) + column;
+      tile.panel_step = lies ? panel_step : width;
+      tile.b = lies ? v + from * v_step + column / width * panel_step : last.at() + column;
       for (int64_t r = 0; r < count; r += height) {
         tile.a = weights + from * ld + r;
         tile.c = y + r * y_step + column;
         tile.init = part > 0 ? tile.c : nullptr;
-        tiles.packed_tile(static_cast<int>(std::min(height, count - r)), tile.cols)(tile);
+        tile.row_scale = part + 1 == all ? factors + r : nullptr;
+        const int rows = static_cast<int>(std::min<int64_t>(height, count - r));
+        (three ? tiles.three[rows] : tiles.packed_tile(rows, tile.cols))(tile);
       }
     }
   }
@@ -209,13 +217,12 @@ void attend(const AttentionShape& s, const AttentionData& d, int64_t b, int64_t 
     turned.mask_ld = width;
   }
   TOMBOLO_TARGET(void(const TurnedScores&), weigh_turned)(turned);
-  for (int64_t column = 0; packed != nullptr && column < s.value_size; column += width)
-    turned_product(count, std::min(width, s.value_size - column), true, keys, scores, ld,
-                   packed + column * s.columns, width, y + column, s.y.step_stride);
-  if (packed == nullptr)
+  if (packed != nullptr)
+    turned_product(count, s.value_size, true, keys, scores, ld, packed, width, width * s.columns,
+                   factors, y, s.y.step_stride);
+  else
     turned_product(count, s.value_size, false, keys, scores, ld, d.v + s.v.at(b, head),
-                   s.v.step_stride, y, s.y.step_stride);
-  scale_rows(y, s.y.step_stride, count, s.value_size, factors);
+                   s.v.step_stride, width, factors, y, s.y.step_stride);
 }
 
 }  // namespace

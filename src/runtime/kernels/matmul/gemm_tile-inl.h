@@ -26,11 +26,11 @@ using V = hn::Vec<F>;
 // Registers: 32 take 14 x 2 sums, 16 take 6 x 2, with two of B and one of A besides. NEON's
 // products take A from registers of its own.
 #if HWY_TARGET == HWY_AVX3
-inline constexpr int kRows = 14;
+inline constexpr int kRows = 14, kThreeRows = 9;
 #elif HWY_TARGET == HWY_NEON
-inline constexpr int kRows = 10;  // of 12 gcc keeps sums on the stack
+inline constexpr int kRows = 10, kThreeRows = 7;  // of 12 x 2 gcc keeps sums on the stack
 #else
-inline constexpr int kRows = 6;
+inline constexpr int kRows = 6, kThreeRows = 4;
 #endif
 
 /// How elements of a format become floats.
@@ -153,6 +153,9 @@ HWY_INLINE void finish_whole(const GemmTile& t, V (&acc)[kR][kV]) {
     each([&](V x, int r, int64_t at) HWY_ATTR __attribute__((always_inline)) {
       return hn::Add(x, hn::LoadU(f, t.init + r * t.ldi + at));
     });
+  if (t.row_scale != nullptr)
+    each([&](V x, int r, int64_t) HWY_ATTR
+         __attribute__((always_inline)) { return hn::Mul(x, hn::Set(f, t.row_scale[r])); });
   if (t.clamp) {
     const V lo = hn::Set(f, t.lo), hi = hn::Set(f, t.hi);
     each([&](V x, int, int64_t) HWY_ATTR __attribute__((always_inline)) {
@@ -191,6 +194,7 @@ void finish_part(const GemmTile& given, const float* sums) {
       if (t.row_bias != nullptr) x = hn::Add(x, hn::Set(f, t.row_bias[r]));
       if (t.col_bias != nullptr) x = hn::Add(x, columns);
       if (init != nullptr) x = hn::Add(x, load(init + r * t.ldi));
+      if (t.row_scale != nullptr) x = hn::Mul(x, hn::Set(f, t.row_scale[r]));
       if (t.clamp) x = min_of(hi, max_of(lo, x));
       store(x, c);
     }

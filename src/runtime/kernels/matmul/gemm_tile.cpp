@@ -115,6 +115,40 @@ void tile(const GemmTile& t) {
   finish(t, acc);
 }
 
+/// GemmTiles::three.
+template <int kR>
+void three(const GemmTile& t) {
+  const F f;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
+  V acc[kR][3];
+  begin<kR, 3>(t, acc);
+  RowsOfA<kR, true> a(t.a, t.lda);
+  const float *HWY_RESTRICT b = t.b, *HWY_RESTRICT third = t.b + t.panel_step;
+  const int64_t ldb = t.ldb;
+  Parts<kR, 3> parts;
+  bool any = false;
+  for (int64_t k = t.k; k > 0;) {
+    const int64_t part = next_part(k);
+    k -= part;
+    for (int64_t i = 0; i < part; ++i, a.advance(), b += ldb, third += ldb) {
+      __builtin_prefetch(b + kAhead * ldb);
+      __builtin_prefetch(b + kAhead * ldb + 16);
+      __builtin_prefetch(third + kAhead * ldb);
+      const V bv[3] = {hn::LoadU(f, b), hn::LoadU(f, b + lanes), hn::LoadU(f, third)};
+#pragma GCC unroll 16
+      for (int r = 0; r < kR; ++r) {
+        const V av = hn::Set(f, a.get(r));
+#pragma GCC unroll 4
+        for (int v = 0; v < 3; ++v) add_product(acc[r][v], av, bv[v]);
+      }
+    }
+    if (any) parts.take(acc);
+    any = k > 0;
+    if (any) parts.put(acc);
+  }
+  finish(t, acc);
+}
+
 /// Some panels of B side by side. Floats that come from memory are left to the processor's own
 /// streams, where there are several: asking for lines besides took as many of its buffers as it
 /// gave. One stream alone stops at each page, and is asked for: twice as fast. Halves leave less
@@ -188,6 +222,12 @@ void fill(GemmTiles& tiles, std::integer_sequence<int, kR...>) {
   ((tiles.packed[kR + 1][2] = &tile<kR + 1, 2, true>), ...);
 }
 
+template <int... kR>
+void fill_three(GemmTiles& tiles, std::integer_sequence<int, kR...>) {
+  tiles.three_rows = kThreeRows;
+  ((tiles.three[kR + 1] = &three<kR + 1>), ...);
+}
+
 // More rows than wide tiles have are cut into tiles of at least half of the most.
 template <PanelFormat kFormat, int... kR>
 void fill_widening(GemmTiles& tiles, std::integer_sequence<int, kR...>) {
@@ -212,6 +252,7 @@ GemmTiles make_tiles() {
   tiles.packs_rows = kRows < 8;
   tiles.pack_rows = &pack_rows_of_b;
   fill(tiles, std::make_integer_sequence<int, kRows>());
+  fill_three(tiles, std::make_integer_sequence<int, kThreeRows>());
   constexpr std::make_integer_sequence<int, kMaxWideRows> few;
   fill_wide<PanelFormat::kFloat32>(tiles, few);
   constexpr std::make_integer_sequence<int, kRows - kRows / 2 + 1> tall;
