@@ -154,29 +154,25 @@ void turned_product(int64_t count, int64_t size, bool panels, int64_t keys, cons
                     const float* factors, float* y, int64_t y_step) {
   constexpr int64_t kMost = 320;
   const GemmTiles& tiles = gemm_tiles();
-  const int64_t width = tiles.panel();
+  const int64_t width = tiles.panel(), height = tiles.tile_rows(count);
   const LastValues last(v, v_step, panels ? 0 : keys, size);
   const int64_t lie = keys - last.count(), parts = (lie + kMost - 1) / kMost;
   const int64_t all = parts + (last.count() > 0 ? 1 : 0);
   GemmTile tile{.lda = ld, .ldc = y_step, .ldi = y_step};
-  for (int64_t column = 0; column < size; column += tile.cols) {
-    const bool three = tiles.takes_three(size - column);
-    tile.cols = three ? size - column : std::min(width, size - column);
-    const int64_t height = tiles.tile_rows(count, three ? tiles.three_rows : tiles.max_rows);
+  for (int64_t column = 0; column < size; column += width) {
+    tile.cols = std::min(width, size - column);
     for (int64_t part = 0; part < all; ++part) {
       const bool lies = part < parts;
       const int64_t from = lies ? lie * part / parts : lie;
       tile.k = (lies ? lie * (part + 1) / parts : keys) - from;
       tile.ldb = lies ? v_step : last.ld();
-      tile.panel_step = lies ? panel_step : width;
       tile.b = lies ? v + from * v_step + column / width * panel_step : last.at() + column;
       for (int64_t r = 0; r < count; r += height) {
         tile.a = weights + from * ld + r;
         tile.c = y + r * y_step + column;
         tile.init = part > 0 ? tile.c : nullptr;
         tile.row_scale = part + 1 == all ? factors + r : nullptr;
-        const int rows = static_cast<int>(std::min<int64_t>(height, count - r));
-        (three ? tiles.three[rows] : tiles.packed_tile(rows, tile.cols))(tile);
+        tiles.packed_tile(static_cast<int>(std::min(height, count - r)), tile.cols)(tile);
       }
     }
   }

@@ -26,11 +26,11 @@ using V = hn::Vec<F>;
 // Registers: 32 take 14 x 2 sums, 16 take 6 x 2, with two of B and one of A besides. NEON's
 // products take A from registers of its own.
 #if HWY_TARGET == HWY_AVX3
-inline constexpr int kRows = 14, kThreeRows = 9;
+inline constexpr int kRows = 14;
 #elif HWY_TARGET == HWY_NEON
-inline constexpr int kRows = 10, kThreeRows = 7;  // of 12 x 2 gcc keeps sums on the stack
+inline constexpr int kRows = 10;  // of 12 gcc keeps sums on the stack
 #else
-inline constexpr int kRows = 6, kThreeRows = 4;
+inline constexpr int kRows = 6;
 #endif
 
 /// How elements of a format become floats.

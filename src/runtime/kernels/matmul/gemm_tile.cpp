@@ -93,9 +93,11 @@ void tile(const GemmTile& t) {
       }
     }
     for (; i < part; ++i) {
-      if constexpr (kTwice) {
+      if constexpr (kTwice && kV == 1) {
+        // A load for each product already: nothing more fits beside them.
+      } else if constexpr (kTwice) {
         __builtin_prefetch(b + kAhead * ldb);
-        if (kV > 1) __builtin_prefetch(b + kAhead * ldb + 16);
+        __builtin_prefetch(b + kAhead * ldb + 16);
         __builtin_prefetch(next, 0, 2);
         __builtin_prefetch(next + also, 0, 2);
       } else {
@@ -107,40 +109,6 @@ void tile(const GemmTile& t) {
       if constexpr (kWidens) widened += kV * HWY_LANES(float);
       a.advance();
       b += ldb;
-    }
-    if (any) parts.take(acc);
-    any = k > 0;
-    if (any) parts.put(acc);
-  }
-  finish(t, acc);
-}
-
-/// GemmTiles::three.
-template <int kR>
-void three(const GemmTile& t) {
-  const F f;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
-  V acc[kR][3];
-  begin<kR, 3>(t, acc);
-  RowsOfA<kR, true> a(t.a, t.lda);
-  const float *HWY_RESTRICT b = t.b, *HWY_RESTRICT third = t.b + t.panel_step;
-  const int64_t ldb = t.ldb;
-  Parts<kR, 3> parts;
-  bool any = false;
-  for (int64_t k = t.k; k > 0;) {
-    const int64_t part = next_part(k);
-    k -= part;
-    for (int64_t i = 0; i < part; ++i, a.advance(), b += ldb, third += ldb) {
-      __builtin_prefetch(b + kAhead * ldb);
-      __builtin_prefetch(b + kAhead * ldb + 16);
-      __builtin_prefetch(third + kAhead * ldb);
-      const V bv[3] = {hn::LoadU(f, b), hn::LoadU(f, b + lanes), hn::LoadU(f, third)};
-#pragma GCC unroll 16
-      for (int r = 0; r < kR; ++r) {
-        const V av = hn::Set(f, a.get(r));
-#pragma GCC unroll 4
-        for (int v = 0; v < 3; ++v) add_product(acc[r][v], av, bv[v]);
-      }
     }
     if (any) parts.take(acc);
     any = k > 0;
@@ -222,12 +190,6 @@ void fill(GemmTiles& tiles, std::integer_sequence<int, kR...>) {
   ((tiles.packed[kR + 1][2] = &tile<kR + 1, 2, true>), ...);
 }
 
-template <int... kR>
-void fill_three(GemmTiles& tiles, std::integer_sequence<int, kR...>) {
-  tiles.three_rows = kThreeRows;
-  ((tiles.three[kR + 1] = &three<kR + 1>), ...);
-}
-
 // More rows than wide tiles have are cut into tiles of at least half of the most.
 template <PanelFormat kFormat, int... kR>
 void fill_widening(GemmTiles& tiles, std::integer_sequence<int, kR...>) {
@@ -252,7 +214,6 @@ GemmTiles make_tiles() {
   tiles.packs_rows = kRows < 8;
   tiles.pack_rows = &pack_rows_of_b;
   fill(tiles, std::make_integer_sequence<int, kRows>());
-  fill_three(tiles, std::make_integer_sequence<int, kThreeRows>());
   constexpr std::make_integer_sequence<int, kMaxWideRows> few;
   fill_wide<PanelFormat::kFloat32>(tiles, few);
   constexpr std::make_integer_sequence<int, kRows - kRows / 2 + 1> tall;

@@ -19,7 +19,7 @@ struct GemmTile {
   int64_t lda;  ///< row major: from row to row; packed: from one k to the next
   const float* b;
   int64_t ldb;
-  int64_t panel_step = 0;  ///< wide tiles, and of three vectors: from one panel of B to the next
+  int64_t panel_step = 0;  ///< wide tiles: from one panel of B to the next
   int64_t k;
   float* c;
   int64_t ldc;
@@ -47,7 +47,6 @@ using GemmTileFn = void(const GemmTile&);
 
 inline constexpr int kMaxTileRows = 14;
 inline constexpr int kMaxWideRows = 6;
-inline constexpr int kMaxThreeRows = 9;
 
 /// Tiles of the active instruction set: [rows][vectors a row], rows from 1 to `max_rows`, vectors
 /// 1 or 2.
@@ -56,10 +55,6 @@ struct GemmTiles {
   int lanes;                                        ///< floats in a vector
   GemmTileFn* row_major[kMaxTileRows + 1][3] = {};  ///< a[row * lda + k]
   GemmTileFn* packed[kMaxTileRows + 1][3] = {};     ///< a[k * lda + row]
-  /// Rows from 1 to `three_rows` of three vectors each, the third of the panel after the first:
-  /// beside two, one alone would read A again for few sums. A is packed.
-  GemmTileFn* three[kMaxThreeRows + 1] = {};
-  int three_rows = 0;
   /// Few rows of A by whole panels of B, 4, 2 or 1 at a time: B comes from memory then, and the
   /// processor fetches several streams ahead faster than one. Null where registers do not suffice;
   /// one panel always does. `b` points to elements of the format; all are null where the
@@ -76,14 +71,11 @@ struct GemmTiles {
   int panel() const { return 2 * lanes; }  ///< columns of a packed panel of B
 
   /// Rows a tile so that `rows` are cut evenly: 64 are 5 x 13, not 4 x 14 and 8.
-  int tile_rows(int64_t rows) const { return tile_rows(rows, max_rows); }
-  static int tile_rows(int64_t rows, int64_t most) {
+  int tile_rows(int64_t rows) const {
     if (rows <= 0) return 1;
-    const int64_t tiles = (rows + most - 1) / most;
+    const int64_t tiles = (rows + max_rows - 1) / max_rows;
     return static_cast<int>((rows + tiles - 1) / tiles);
   }
-  /// Whether these columns, all that are left, are best taken by tiles of three vectors.
-  bool takes_three(int64_t cols) const { return cols > panel() && cols <= panel() + lanes; }
   GemmTileFn* row_major_tile(int rows, int64_t cols) const {
     return row_major[rows][cols > lanes ? 2 : 1];
   }
