@@ -41,6 +41,14 @@ inline int32_t step(const FlatNode<T>* nodes, int32_t at, const T* row) {
   return node.child + static_cast<int32_t>(!yes);
 }
 
+int64_t groups_of(int64_t walks) { return (walks + kWalks - 1) / kWalks; }
+/// Of so few rows that they do not fill one: those of each row, unless many fewer do when rows go
+/// together, though a step takes longer then.
+int64_t few_groups(int64_t rows, int64_t trees) {
+  const int64_t apart = rows * groups_of(trees), together = groups_of(rows * trees);
+  return together * 8 < apart * 7 ? together : apart;
+}
+
 /// Walk i goes from at[i] to its leaf, at most `depth` steps away, looking at row(i).
 template <bool kGeneral, typename T, typename Row>
 inline void go_down(const FlatNode<T>* nodes, Row&& row, int32_t depth, int32_t* at) {
@@ -85,8 +93,16 @@ struct TreeState final : KernelState {
   std::variant<std::monostate, FlatForest<float>, FlatForest<double>> flat;
   MaskForest masks;  ///< the same without walks, where that is known to serve
   bool has_masks = false;
-  size_t columns = 1;  ///< of scores given out
+  double walk_cost = 0;  ///< of a row, in cycles or so
+  size_t columns = 1;    ///< of scores given out
 
+  /// Whether so many rows take less time without walks.
+  bool takes_masks(int64_t rows) const {
+    if (!has_masks) return false;
+    const auto trees = static_cast<int64_t>(masks.trees.size());
+    const int64_t walks = rows < kWalks ? few_groups(rows, trees) * kWalks : rows * trees;
+    return masks.cost(rows) * static_cast<double>(trees) < walk_cost * static_cast<double>(walks);
+  }
   const Forest& forest() const {
     return std::visit([](const auto& m) -> const Forest& { return m.forest; }, meaning);
   }
@@ -140,6 +156,7 @@ Result<std::unique_ptr<KernelState>> prepare_trees(const PrepareContext& q) {
       const bool sums =
           state->aggregate() == Aggregate::kSum || state->aggregate() == Aggregate::kAverage;
       state->has_masks = sums && state->masks.build(flat, state->forest().targets);
+      for (const int32_t depth : flat.depths) state->walk_cost += 8 + 1.6 * depth;
       state->flat = std::move(flat);
     }
   } else {
@@ -402,16 +419,37 @@ void run_flat(const KernelRun& run, const TreeState& state, const FlatForest<T>&
       std::copy_n(at, n, leaves + (t - begin));
     }
   };
+  // The walks of group `group` of all rows with all trees.
+  const auto by_pairs = [&](const T* x, int64_t group, int32_t* leaves) {
+    int32_t at[kWalks], depth = 0;
+    const T* from[kWalks];
+    const int64_t first = group * kWalks, n = std::min<int64_t>(kWalks, rows * trees - first);
+    for (int64_t i = 0; i < kWalks; ++i) {
+      const int64_t pair = first + std::min(i, n - 1);
+      const auto t = static_cast<size_t>(pair % trees);
+      at[i] = flat.roots[t];
+      from[i] = x + pair / trees * features;
+      depth = std::max(depth, flat.depths[t]);
+    }
+    fn(nodes, from, depth, at);
+    std::copy_n(at, n, leaves + first);
+  };
   constexpr int64_t kWork = 400;  // walks that are worth a thread: some microseconds
   if (rows < kWalks) {
     std::vector<int32_t> leaves(static_cast<size_t>(rows * trees));
     std::vector<T> wide, mirror;
     const T* x = read(0, rows, wide, mirror);
-    const int64_t groups = (trees + kWalks - 1) / kWalks;
-    run.parallel_for(rows * groups, kWork / kWalks, [&](int64_t begin, int64_t end) {
+    const int64_t groups = few_groups(rows, trees), of_row = groups_of(trees);
+    // Trees of one row, or of several where they would leave too many walks with nothing to do.
+    const bool by_row = groups == rows * of_row;
+    run.parallel_for(groups, kWork / kWalks, [&](int64_t begin, int64_t end) {
       for (int64_t task = begin; task < end;) {
-        const int64_t row = task / groups, until = std::min(end, (row + 1) * groups);
-        const int64_t from = task % groups * kWalks;
+        if (!by_row) {
+          by_pairs(x, task++, leaves.data());
+          continue;
+        }
+        const int64_t row = task / of_row, until = std::min(end, (row + 1) * of_row);
+        const int64_t from = task % of_row * kWalks;
         by_trees(x + row * features, from, std::min(trees, from + (until - task) * kWalks),
                  leaves.data() + row * trees + from);
         task = until;
@@ -462,18 +500,6 @@ void run_flat(const KernelRun& run, const TreeState& state, const FlatForest<T>&
                        sums.finish(n, begin, to);
                      }
                    });
-}
-
-/// Cycles that walks take, or so: trees of few rows go down side by side, kWalks of them.
-double walk_cost(const FlatForest<float>& flat, int64_t rows) {
-  double cost = 0;
-  for (const int32_t depth : flat.depths) cost += 8 + 1.6 * depth;
-  if (rows < kWalks) {
-    const auto trees = static_cast<int64_t>(flat.depths.size());
-    const int64_t groups = (trees + kWalks - 1) / kWalks;
-    cost *= static_cast<double>(groups * kWalks) / static_cast<double>(std::max<int64_t>(1, trees));
-  }
-  return cost * static_cast<double>(rows);
 }
 
 /// Rows side by side, kLinearRows at a time, without walks.
@@ -544,7 +570,7 @@ Status run_trees(KernelRun& run) {
     TRY(to.scores, run.output(0, same ? x.dtype() : DType::kFloat32, dims));
   }
   if (const auto* flat = std::get_if<FlatForest<float>>(&state.flat)) {
-    if (state.has_masks && state.masks.cost(rows) < walk_cost(*flat, rows))
+    if (state.takes_masks(rows))
       run_masks(run, state, to);
     else
       run_flat(run, state, *flat, to);
