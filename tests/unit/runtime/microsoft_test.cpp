@@ -127,6 +127,19 @@ TEST_P(Microsoft, RealTransforms) {
   }
 }
 
+// Rows of B are read where they lie for a few of A, and packed for more.
+TEST_P(Microsoft, FewRowsTimesRows) {
+  for (const int64_t m : {1, 2, 3, 5, 8, 13, 30})
+    for (const int64_t n : {8, 9, 51})
+      for (const int64_t k : {32, 45, 130})
+        for (const char* alpha : {"1.0", "0.125"})
+          agree(
+              "main (float[B,M,K] a, float[B,N,K] b) => (y) { y = com.microsoft.FusedMatMul "
+              "<transB = 1, alpha = " +
+                  std::string(alpha) + "> (a, b) }",
+              {{"a", numbers({2, m, k}, 1)}, {"b", numbers({2, n, k}, 1)}}, 2e-6);
+}
+
 TEST_P(Microsoft, ProductsWithWeightsOfFewBits) {
   for (const int64_t m : {1, 3, 9, 30})
     for (const int64_t bits : {2, 8})

@@ -22,6 +22,7 @@
 #include "runtime/kernels/matmul/bf16.h"
 #include "runtime/kernels/matmul/gemm.h"
 #include "runtime/kernels/matmul/gemm_digits.h"
+#include "runtime/kernels/matmul/turned_rows.h"
 #include "runtime/kernels/parallel.h"
 #include "runtime/kernels/vec-inl.h"
 
@@ -38,16 +39,6 @@ struct WholeRows {
   int64_t mask_step;
   float* factors;  ///< for each row, what its weights lack
 };
-
-/// Some queries and n keys; scores of a query ld behind those of the one before.
-struct QueryRows {
-  const float* q;
-  int64_t q_step, rows;
-  const float* k;
-  int64_t k_step, n, size;
-  float* out;
-  int64_t ld;
-};
 }  // namespace tombolo
 #endif
 
@@ -57,81 +48,6 @@ namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 using F = hn::ScalableTag<float>;
 using V = hn::Vec<F>;
-
-#if HWY_TARGET == HWY_AVX3
-inline constexpr int kQueries = 4;  ///< whose sums with four keys stay in registers
-#else
-inline constexpr int kQueries = 2;
-#endif
-
-/// Scores of kQ queries with n keys.
-template <int kQ>
-void dots_of(const QueryRows& t) {
-  const F f;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
-  const int64_t whole = t.size / lanes * lanes, rest = t.size - whole;
-  int64_t j = 0;
-  for (; j + 4 <= t.n; j += 4) {
-    const float* const k = t.k + j * t.k_step;
-    V sum[kQ][4];
-#pragma GCC unroll 4
-    for (int r = 0; r < kQ; ++r)
-#pragma GCC unroll 4
-      for (int key = 0; key < 4; ++key) sum[r][key] = hn::Zero(f);
-    const auto add = [&](auto&& load, int64_t i) HWY_ATTR __attribute__((always_inline)) {
-      V q[kQ];
-#pragma GCC unroll 4
-      for (int r = 0; r < kQ; ++r) q[r] = load(t.q + r * t.q_step + i);
-#pragma GCC unroll 4
-      for (int key = 0; key < 4; ++key) {
-        const V x = load(k + key * t.k_step + i);
-#pragma GCC unroll 4
-        for (int r = 0; r < kQ; ++r) sum[r][key] = hn::MulAdd(q[r], x, sum[r][key]);
-      }
-    };
-    for (int64_t i = 0; i < whole; i += lanes)
-      add(
-          [&](const float* p) HWY_ATTR __attribute__((always_inline)) { return hn::LoadU(f, p); },
-          i);
-    if (rest > 0)
-      add(
-          [&](const float* p) HWY_ATTR
-          __attribute__((always_inline)) { return load_n(f, p, rest); },
-          whole);
-#pragma GCC unroll 4
-    for (int r = 0; r < kQ; ++r)
-      sums_of_four(f, sum[r][0], sum[r][1], sum[r][2], sum[r][3], t.out + r * t.ld + j);
-  }
-  for (; j < t.n; ++j)
-    for (int r = 0; r < kQ; ++r) {
-      const float *const q = t.q + r * t.q_step, *const k = t.k + j * t.k_step;
-      V s = hn::Zero(f);
-      for (int64_t i = 0; i < t.size; i += lanes)
-        s = hn::MulAdd(load_n(f, q + i, t.size - i), load_n(f, k + i, t.size - i), s);
-      t.out[r * t.ld + j] = hn::GetLane(hn::SumOfLanes(f, s));
-    }
-}
-
-void dots(const QueryRows& all) {
-  for (int64_t r = 0; r < all.rows; r += kQueries) {
-    QueryRows t = all;
-    t.q += r * t.q_step;
-    t.out += r * t.ld;
-    switch (std::min<int64_t>(kQueries, all.rows - r)) {
-      case 1:
-        dots_of<1>(t);
-        break;
-      case 2:
-        dots_of<2>(t);
-        break;
-      case 3:
-        dots_of<3>(t);
-        break;
-      default:
-        dots_of<4>(t);
-    }
-  }
-}
 
 /// kV vectors of each row, the last perhaps of less, in several sums that do not wait for each
 /// other.
@@ -454,7 +370,7 @@ void scale_rows(float* y, int64_t step, int64_t rows, int64_t n, const float* fa
 }
 
 void dot_rows(const float* q, const float* k, int64_t step, int64_t n, int64_t size, float* out) {
-  TOMBOLO_TARGET(void(const QueryRows&), dots)(QueryRows{q, 0, 1, k, step, n, size, out, 0});
+  turned_rows({q, 0, 1, k, step, n, size, out, 0});
 }
 
 void add_weighted_rows(const float* weights, const float* v, int64_t step, int64_t n, int64_t size,
@@ -636,9 +552,8 @@ class Attention {
                                scores + keys.from, ld_);
     each_part(line, false, keys, d_.k + s_.k.at(b, h / (s_.q_heads / s_.kv_heads)),
               [&](const float* k, int64_t from, int64_t to) {
-                TOMBOLO_TARGET(void(const QueryRows&), dots)
-                (QueryRows{q, s_.q.step_stride, count, k, s_.k.step_stride, to - from, s_.size,
-                           scores + from, ld_});
+                turned_rows({q, s_.q.step_stride, count, k, s_.k.step_stride, to - from, s_.size,
+                             scores + from, ld_});
               });
   }
 

@@ -765,8 +765,7 @@ void pack_b_panel(const float* b, int64_t row, int64_t column, int64_t k, int64_
                   float* out) {
   if (column == 1) return gemm_tiles().pack_rows(b, row, k, n, alpha, out);
   pack_panel(b, row, column, k, n, out, [alpha](float* x, int64_t count) {
-    if (alpha != 1)
-      for (int64_t i = 0; i < count; ++i) x[i] *= alpha;
+    if (alpha != 1) gemm_tiles().scale(x, count, alpha);
   });
 }
 

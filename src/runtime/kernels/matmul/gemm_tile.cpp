@@ -182,6 +182,14 @@ void pack_rows_of_b(const float* b, int64_t row, int64_t k, int64_t n, float alp
   }
 }
 
+/// GemmTiles::scale.
+void scale_panel(float* x, int64_t n, float alpha) {
+  const F f;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
+  const V factor = hn::Set(f, alpha);
+  for (int64_t i = 0; i < n; i += lanes) hn::StoreU(hn::Mul(hn::LoadU(f, x + i), factor), f, x + i);
+}
+
 template <int... kR>
 void fill(GemmTiles& tiles, std::integer_sequence<int, kR...>) {
   ((tiles.row_major[kR + 1][1] = &tile<kR + 1, 1, false>), ...);
@@ -213,6 +221,7 @@ GemmTiles make_tiles() {
   GemmTiles tiles{kRows, static_cast<int>(hn::Lanes(F()))};
   tiles.packs_rows = kRows < 8;
   tiles.pack_rows = &pack_rows_of_b;
+  tiles.scale = &scale_panel;
   fill(tiles, std::make_integer_sequence<int, kRows>());
   constexpr std::make_integer_sequence<int, kMaxWideRows> few;
   fill_wide<PanelFormat::kFloat32>(tiles, few);

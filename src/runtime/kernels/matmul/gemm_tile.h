@@ -66,6 +66,8 @@ struct GemmTiles {
   /// alpha * k rows of B, `row` floats apart, as rows of a panel; n columns and zeros.
   void (*pack_rows)(const float* b, int64_t row, int64_t k, int64_t n, float alpha,
                     float* out) = nullptr;
+  /// n floats, of whole panels, times alpha.
+  void (*scale)(float* x, int64_t n, float alpha) = nullptr;
   /// Whether it pays to pack rows of A for packed tiles: tall ones read rows as they lie.
   bool packs_rows = false;
   int panel() const { return 2 * lanes; }  ///< columns of a packed panel of B

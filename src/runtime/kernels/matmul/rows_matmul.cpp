@@ -19,6 +19,7 @@
 #include "runtime/kernels/matmul/gemm_narrow.h"
 #include "runtime/kernels/matmul/gemm_small.h"
 #include "runtime/kernels/matmul/product_axes.h"
+#include "runtime/kernels/matmul/turned_rows.h"
 #include "runtime/kernels/parallel.h"
 #include "runtime/kernels/tensor/transpose_tile.h"
 #include "runtime/kernels/weights.h"
@@ -550,6 +551,8 @@ void multiply(const MatMulState& s, int64_t index, bool fresh, const float* a, i
     return gemm(s.m, s.n, s.k, a, lda, packed, s.format, c, s.ldc, epilogue, s.halves);
   if (gemm_small_fits(s.m, s.n, s.k, epilogue))
     return gemm_small(s.m, s.n, s.k, a, lda, b, s.ldb, s.trans_b, s.alpha, c, s.ldc, epilogue);
+  if (s.trans_b && is_plain(epilogue) && gemm_turned_rows_fits(s.m, s.n, s.k))
+    return gemm_turned_rows({a, lda, s.m, b, s.ldb, s.n, s.k, c, s.ldc}, s.alpha);
   if (s.trans_b && gemm_dots_fits(s.m, epilogue))
     return gemm_dots(s.m, s.n, s.k, a, lda, b, s.ldb, s.alpha, c, s.ldc, epilogue);
   if (!s.trans_b && gemm_few_fits(s.m, s.n))
