@@ -113,7 +113,8 @@ void places_of(const PoolPlaces& pool, const T* x, int64_t first, T* y, int64_t*
             for (int64_t k = along.low; k < along.high; ++k) {
               const int64_t column = along.start + k * s.dilation[2];
               const T value = line[column];
-              if (where >= 0 && !(value > best) && (value == value || best != best)) continue;
+              if (value <= best && where >= 0) continue;
+              if (best != best) continue;  // what is no number is the greatest
               best = value;
               where = depth * pool.step[0] + row * pool.step[1] + column * pool.step[2];
             }
@@ -126,6 +127,12 @@ void places_of(const PoolPlaces& pool, const T* x, int64_t first, T* y, int64_t*
       for (int64_t j = 0; j < whole_from; ++j) one(j);
       for (int64_t j = whole_from; j < whole_to; j += lanes) {
         const int64_t left = whole_to - j, start = j * s.stride[2] - s.pad[2];
+        // Elements far apart come one by one: a few are compared as fast as a vector is made of
+        // them.
+        if (s.stride[2] > 2 && left <= lanes / 2) {
+          for (int64_t i = j; i < whole_to; ++i) one(i);
+          break;
+        }
         V best = hn::Zero(d);
         auto where = hn::Zero(di);
         bool any = false;
