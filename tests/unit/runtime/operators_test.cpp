@@ -102,6 +102,7 @@ TEST_P(Operators, Pools) {
       const auto plain = numbers({1, 3, 9, width}, 1), odd = numbers({2, 2, 9, width}, 1, true);
       for (const Tensor& x : {plain, odd}) {
         agree("main (float[N,C,H,W] x) => (y) { y = MaxPool <" + rest, {{"x", x}});
+        agree("main (float[N,C,H,W] x) => (y, i) { y, i = MaxPool <" + rest, {{"x", x}});
         agree("main (float[N,C,H,W] x) => (y) { y = AveragePool <" + rest, {{"x", x}}, 1e-6);
         agree("main (float[N,C,H,W] x) => (y) { y = AveragePool <count_include_pad = 1, " + rest,
               {{"x", x}}, 1e-6);
