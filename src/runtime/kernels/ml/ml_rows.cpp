@@ -42,42 +42,51 @@ void widen_longs_of(const int64_t* x, int64_t n, double* to) {
     store_n(hn::ConvertTo(d, load_n(di, x + i, n - i)), d, to + i, n - i);
 }
 
-/// kR rows against all vectors.
-template <int kR, bool kApart, typename T>
-void svm_products(const T* x, const T* vectors, int64_t features, int64_t padded, T* out) {
+/// kR rows against kV vectors' worth of supports from s on.
+template <int kR, int kV, bool kApart, typename T>
+HWY_INLINE void svm_strip(const T* x, const T* vectors, int64_t features, int64_t padded, int64_t s,
+                          T* out) {
   const hn::ScalableTag<T> d;
   using V = hn::Vec<decltype(d)>;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  for (int64_t s = 0; s < padded; s += 4 * lanes) {
-    V sum[kR][4];
+  V sum[kR][kV];
 #pragma GCC unroll 4
-    for (int r = 0; r < kR; ++r)
+  for (int r = 0; r < kR; ++r)
 #pragma GCC unroll 4
-      for (int v = 0; v < 4; ++v) sum[r][v] = hn::Zero(d);
-    for (int64_t i = 0; i < features; ++i) {
-      const T* from = vectors + i * padded + s;
-      V part[4];
+    for (int v = 0; v < kV; ++v) sum[r][v] = hn::Zero(d);
+  for (int64_t i = 0; i < features; ++i) {
+    const T* from = vectors + i * padded + s;
+    V part[kV];
 #pragma GCC unroll 4
-      for (int v = 0; v < 4; ++v) {
-        part[v] = hn::LoadU(d, from + v * lanes);
-        keep_in_register(part[v]);
-      }
-#pragma GCC unroll 4
-      for (int r = 0; r < kR; ++r) {
-        const V value = hn::Set(d, x[r * features + i]);
-#pragma GCC unroll 4
-        for (int v = 0; v < 4; ++v) {
-          const V apart = hn::Sub(value, part[v]);
-          sum[r][v] =
-              kApart ? hn::MulAdd(apart, apart, sum[r][v]) : hn::MulAdd(value, part[v], sum[r][v]);
-        }
-      }
+    for (int v = 0; v < kV; ++v) {
+      part[v] = hn::LoadU(d, from + v * lanes);
+      keep_in_register(part[v]);
     }
 #pragma GCC unroll 4
-    for (int r = 0; r < kR; ++r)
+    for (int r = 0; r < kR; ++r) {
+      const V value = hn::Set(d, x[r * features + i]);
 #pragma GCC unroll 4
-      for (int v = 0; v < 4; ++v) hn::StoreU(sum[r][v], d, out + r * padded + s + v * lanes);
+      for (int v = 0; v < kV; ++v) {
+        const V apart = hn::Sub(value, part[v]);
+        sum[r][v] =
+            kApart ? hn::MulAdd(apart, apart, sum[r][v]) : hn::MulAdd(value, part[v], sum[r][v]);
+      }
+    }
   }
+#pragma GCC unroll 4
+  for (int r = 0; r < kR; ++r)
+#pragma GCC unroll 4
+    for (int v = 0; v < kV; ++v) hn::StoreU(sum[r][v], d, out + r * padded + s + v * lanes);
+}
+
+/// kR rows against all vectors.
+template <int kR, bool kApart, typename T>
+void svm_products(const T* x, const T* vectors, int64_t features, int64_t padded, T* out) {
+  const auto lanes = static_cast<int64_t>(hn::Lanes(hn::ScalableTag<T>()));
+  int64_t s = 0;
+  for (; s + 4 * lanes <= padded; s += 4 * lanes)
+    svm_strip<kR, 4, kApart>(x, vectors, features, padded, s, out);
+  for (; s < padded; s += lanes) svm_strip<kR, 1, kApart>(x, vectors, features, padded, s, out);
 }
 
 template <bool kApart, typename T>

@@ -23,10 +23,10 @@ struct SvmParameters {
            (kind == SvmKind::kPoly && (degree == 1 || degree == 2 || degree == 3 || degree == 4));
   }
 };
-/// Supports are padded to whole steps of this many.
-inline constexpr int64_t kSvmStep = 64;
+/// Supports are padded to whole steps of this many; few of them, to no more than they need.
+inline constexpr int64_t kSvmStep = 64, kSvmFewStep = 16;
 /// out[r * padded + s] = kernel(row r, vector s) for s < padded, with vectors as
-/// [feature][padded].
+/// [feature][padded]. There is room for whole steps of kSvmStep in `out`.
 void svm_values(const SvmParameters& parameters, const double* x, int64_t rows,
                 const double* vectors, int64_t features, int64_t padded, double* out);
 void svm_values(const SvmParameters& parameters, const float* x, int64_t rows, const float* vectors,

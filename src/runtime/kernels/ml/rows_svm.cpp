@@ -34,7 +34,8 @@ struct SvmVectors {
                   kernel.gamma, kernel.coef0, kernel.degree};
     features = width;
     count = number;
-    padded = (count + kSvmStep - 1) / kSvmStep * kSvmStep;
+    const int64_t step = count <= kSvmStep / 2 ? kSvmFewStep : kSvmStep;
+    padded = (count + step - 1) / step * step;
     if (linear()) return;
     if (input == DType::kFloat32 && parameters.narrow())
       lay_out(vectors, narrow);
@@ -51,6 +52,14 @@ struct SvmVectors {
   }
 };
 
+/// The call of dot_f64() takes as long as some numbers.
+double dot(const double* a, const double* b, int64_t n) {
+  if (n > 12) return dot_f64(a, b, n);
+  double sum = 0;
+  for (int64_t i = 0; i < n; ++i) sum += a[i] * b[i];
+  return sum;
+}
+
 /// to[i] += coefficient * vector[i]
 void add_vector(float coefficient, const float* vector, int64_t features, double* to) {
   for (int64_t i = 0; i < features; ++i)
@@ -61,17 +70,18 @@ void add_vector(float coefficient, const float* vector, int64_t features, double
 /// for the linear kernel. make() gives what each thread has for itself.
 template <typename Make, typename Body>
 void for_svm_rows(const KernelRun& run, const SvmVectors& v, Make&& make, Body&& body) {
-  constexpr int64_t kRows = 4;
+  // Of few supports what surrounds them counts, once for all rows of a group.
+  const int64_t group = v.padded < kSvmStep ? 16 : 4;
   const Tensor& x = run.input(0);
   const int64_t work = v.features * (v.linear() ? 1 : v.padded);
   run.parallel_for(
-      (x.dim(0) + kRows - 1) / kRows, ml_grain(kRows * work), [&](int64_t first, int64_t last) {
-        std::vector<double> wide(static_cast<size_t>(kRows * v.features));
-        std::vector<double> values(static_cast<size_t>(v.linear() ? 0 : kRows * v.padded));
+      (x.dim(0) + group - 1) / group, ml_grain(group * work), [&](int64_t first, int64_t last) {
+        std::vector<double> wide(static_cast<size_t>(group * v.features));
+        std::vector<double> values(static_cast<size_t>(v.linear() ? 0 : group * v.padded));
         std::vector<float> narrow(v.narrow.empty() ? 0 : values.size());
         auto own = make();
-        for (int64_t row = first * kRows; row < std::min(x.dim(0), last * kRows); row += kRows) {
-          const int64_t rows = std::min(kRows, x.dim(0) - row);
+        for (int64_t row = first * group; row < std::min(x.dim(0), last * group); row += group) {
+          const int64_t rows = std::min(group, x.dim(0) - row);
           if (v.narrow.empty()) widen_features(x, row * v.features, rows * v.features, wide.data());
           if (!v.narrow.empty()) {
             svm_values(v.parameters, x.data<float>() + row * v.features, rows, v.narrow.data(),
@@ -145,7 +155,7 @@ Status run_svm_regressor(KernelRun& run) {
   for_svm_rows(
       run, s.vectors, [] { return 0; },
       [&](int, int64_t row, const double* x, const double* values) {
-        double sum = s.rho + dot_f64(values != nullptr ? values : x, s.coefficients.data(), count);
+        double sum = s.rho + dot(values != nullptr ? values : x, s.coefficients.data(), count);
         if (s.one_class) sum = sum > 0 ? 1 : -1;
         ops::transform_scores(s.transform, {&sum, 1});
         to[row] = static_cast<float>(sum);
@@ -233,17 +243,15 @@ Status run_svm_classifier(KernelRun& run) {
       [&](Own& own, int64_t row, const double* x, const double* values) {
         const auto part = [&](size_t line, size_t of) {
           const int64_t first = rule.starts[of];
-          return dot_f64(
-              values + first,
-              s.coefficients.data() + static_cast<int64_t>(line) * s.vectors.count + first,
-              rule.starts[of + 1] - first);
+          return dot(values + first,
+                     s.coefficients.data() + static_cast<int64_t>(line) * s.vectors.count + first,
+                     rule.starts[of + 1] - first);
         };
         const auto score = [&](size_t pair, size_t i, size_t j) {
           const double rho = static_cast<double>(rule.rho[pair]);
           if (values == nullptr)
-            return rho + dot_f64(x,
-                                 s.coefficients.data() + static_cast<int64_t>(pair) * rule.features,
-                                 rule.features);
+            return rho + dot(x, s.coefficients.data() + static_cast<int64_t>(pair) * rule.features,
+                             rule.features);
           return rho + part(j - 1, i) + part(i, j);
         };
         const auto best = static_cast<size_t>(rule.decide_pairs(score, own.scores, own.votes));
