@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 
 #include "runtime/kernels/dispatch.h"
 #include "runtime/kernels/math-inl.h"
@@ -293,8 +294,87 @@ HWY_INLINE void softmax_of_four(const float* x, float* y, int64_t n) {
   }
 }
 
+/// Rows in one loop: the powers of a row, the greatest number of the next one and the quotients of
+/// the one before, so that none waits for what a row adds up to. y may be x.
+template <bool kLogarithm>
+void softmax_in_turn(const float* x, float* y, int64_t rows, int64_t n) {
+  const F d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const int64_t whole = n / lanes * lanes;
+  const V least = softmax_least(n);
+  V m = hn::Set(d, greatest(x, n)), end = hn::Zero(d), by = end;
+  const auto scaled = [&](V v) HWY_ATTR { return kLogarithm ? hn::Sub(v, by) : hn::Mul(v, by); };
+  const auto scale = [&](float* at) HWY_ATTR { hn::StoreU(scaled(hn::LoadU(d, at)), d, at); };
+  for (int64_t row = 0; row < rows; ++row, x += n, y += n) {
+    const float* const next = row + 1 < rows ? x + n : x;
+    float* const before = y - n;
+    V top = hn::Set(d, next[0]), top1 = top, sum = hn::Zero(d), sum1 = sum, own_end = sum;
+    if (whole < n) {  // first: y may be x
+      const V a = hn::Sub(hn::LoadU(d, x + n - lanes), m), e = v_exp_or_zero(d, a, least);
+      sum1 = hn::IfThenElseZero(new_lanes(n), e);
+      own_end = kLogarithm ? a : e;
+    }
+    const auto one = [&](int64_t i, V & most, V & all) HWY_ATTR __attribute__((always_inline)) {
+      const V a = hn::Sub(hn::LoadU(d, x + i), m), e = v_exp_or_zero(d, a, least);
+      most = max_of(hn::LoadU(d, next + i), most);
+      all = hn::Add(all, e);
+      hn::StoreU(kLogarithm ? a : e, d, y + i);
+    };
+    const auto four = [&](int64_t i) HWY_ATTR __attribute__((always_inline)) {
+      const auto a = gn::Sub(gn::Load(d, x + i), m);
+      const auto e = v_exp_or_zero(d, a, least);
+      const auto after = gn::Load(d, next + i);
+      top = max_of(after.v[1], max_of(after.v[0], top));
+      top1 = max_of(after.v[3], max_of(after.v[2], top1));
+      sum = hn::Add(sum, hn::Add(e.v[0], e.v[1]));
+      sum1 = hn::Add(sum1, hn::Add(e.v[2], e.v[3]));
+      gn::Store(kLogarithm ? a : e, d, y + i);
+    };
+    const auto pass = [&](auto is_first) HWY_ATTR __attribute__((always_inline)) {
+      constexpr int kStep = kGroup == 4 ? 4 : 2;
+      int64_t i = 0;
+      for (; i + kStep * lanes <= whole; i += kStep * lanes) {
+        for (int64_t line = i; line < i + kStep * lanes; line += kLine) {
+          __builtin_prefetch(x + 2 * n + line);
+          __builtin_prefetch(y + n + line, 1);
+        }
+        if constexpr (kStep == 4) {
+          four(i);
+        } else {
+          one(i, top, sum);
+          one(i + lanes, top1, sum1);
+        }
+        if constexpr (!is_first)
+#pragma GCC unroll 4
+          for (int v = 0; v < kStep; ++v) scale(before + i + v * lanes);
+      }
+      for (; i < whole; i += lanes) {
+        one(i, top, sum);
+        if constexpr (!is_first) scale(before + i);
+      }
+    };
+    if (row == 0) {
+      pass(std::true_type());
+    } else {
+      pass(std::false_type());
+      if (whole < n) hn::StoreU(scaled(end), d, before + n - lanes);
+    }
+    top1 = max_of(hn::LoadU(d, next + n - lanes), top1);  // some of them again
+    m = hn::MaxOfLanes(d, max_of(top, top1));
+    const float total = hn::GetLane(hn::SumOfLanes(d, hn::Add(sum, sum1)));
+    by = hn::Set(d, kLogarithm ? std::log(total) : 1 / total);
+    end = own_end;
+  }
+  for (int64_t i = 0; i < whole; i += lanes) scale(y - n + i);
+  if (whole < n) hn::StoreU(scaled(end), d, y - lanes);
+}
+
 template <bool kLogarithm>
 void softmax_rows_of(const float* x, float* y, int64_t rows, int64_t n) {
+  // Of longer ones the second cache does not hold three.
+  constexpr int64_t kMost = 16384;
+  const int64_t least = kGroup == 4 ? kTogether + 1 : 2 * static_cast<int64_t>(hn::Lanes(F()));
+  if (rows > 0 && n >= least && n <= kMost) return softmax_in_turn<kLogarithm>(x, y, rows, n);
   if constexpr (kGroup == 4)
     for (; n <= kTogether && rows >= 4; rows -= 4, x += 4 * n, y += 4 * n)
       softmax_of_four<kLogarithm>(x, y, n);
