@@ -47,6 +47,19 @@ TEST_P(Networks, TransposedConvolutions) {
         "y = ConvTranspose <strides = [2, 2]> (x, w, b)", {{1, 40, 14, 15}});
 }
 
+// Steps of more than a few pixels: rows fall into as many phases, of which short kernels read some.
+TEST_P(Networks, ConvolutionsOfLongSteps) {
+  for (const char* attributes :
+       {"strides = [5]", "strides = [5], pads = [3, 9]", "strides = [12]",
+        "strides = [70], pads = [4, 0]", "strides = [6], dilations = [4], pads = [20, 5]"})
+    agree(constant("w", {40, 2, 10}) + "," + constant("b", {40}),
+          std::string("y = Conv <") + attributes + "> (x, w, b)", {{2, 2, 1003}});
+  for (const char* attributes : {"strides = [6, 5], pads = [2, 1, 1, 3]", "strides = [1, 7]",
+                                 "strides = [9, 5], pads = [0, 3, 0, 2]"})
+    agree(constant("w", {20, 3, 6, 7}) + "," + constant("b", {20}),
+          std::string("y = Conv <") + attributes + "> (x, w, b)", {{1, 3, 40, 147}});
+}
+
 TEST_P(Networks, TransposedConvolutionsOfComputedWeights) {
   for (const int64_t width : {3, 20}) {
     const auto kernels = agree(constant("w", {6, 5, 3, 2}) + "," + constant("b", {5}),

@@ -11,6 +11,7 @@
 #include "runtime/kernels/conv/conv.h"
 #include "runtime/kernels/dispatch.h"
 #include "runtime/kernels/matmul/gemm.h"
+#include "runtime/kernels/tensor/transpose_tile.h"
 #include "runtime/kernels/vec-inl.h"
 
 #ifndef TOMBOLO_SPLIT_TASK
@@ -248,11 +249,25 @@ void split_image(const ConvGeometry& s, const ConvImage& image, const float* x, 
       const int64_t from_row = row - s.pad[1];
       const bool inside = inside_d && from_row >= 0 && from_row < s.in[1];
       const float* from = x + (from_d * s.in[1] + from_row) * s.in[2] - s.pad[2];
-      for (int64_t p = 0; p < sx; ++p)
-        for (int64_t c = 0; reads_phase(column_phases, p) && c < image.columns; ++c) {
+      // Places of which the row has all phases, and those around them.
+      const int64_t begin = inside ? std::min((first + sx - 1) / sx, image.columns) : image.columns;
+      const int64_t end = std::max(begin, std::min(last / sx, image.columns));
+      const bool all = sx < 64 && column_phases == (uint64_t{1} << sx) - 1;
+      if (all && end > begin)
+        transpose_tile(reinterpret_cast<const std::byte*>(from + begin * sx), sx,
+                       reinterpret_cast<std::byte*>(to + begin), image.phase, end - begin, sx,
+                       sizeof(float));
+      for (int64_t p = 0; p < sx; ++p) {
+        if (!reads_phase(column_phases, p)) continue;
+        float* const line = to + p * image.phase;
+        const auto edge = [&](int64_t c) {
           const int64_t at = c * sx + p;
-          to[p * image.phase + c] = inside && at >= first && at < last ? from[at] : fill;
-        }
+          line[c] = inside && at >= first && at < last ? from[at] : fill;
+        };
+        for (int64_t c = 0; c < begin; ++c) edge(c);
+        for (int64_t c = begin; !all && c < end; ++c) line[c] = from[c * sx + p];
+        for (int64_t c = end; c < image.columns; ++c) edge(c);
+      }
     }
   }
 }
