@@ -1,5 +1,6 @@
 // Tree ensembles of ai.onnx.ml: every test is "x <= split", the children of a node lie side by
-// side, and sixteen walks go down at a time without a branch.
+// side, and sixteen walks go down at a time without a branch; or, in small trees, every test is
+// made for rows side by side (tree_masks.h).
 
 #include <algorithm>
 #include <atomic>
@@ -215,11 +216,12 @@ struct ScoreColumns {
   std::vector<float> scores;
   int64_t labels[kLinearRows];
 
-  /// Two classes with one score: the second column, and the first made of it.
-  void one_score(const ops::TreeClassification& rule, bool logistic) {
+  /// Two classes with one score: the second column, and the first made of it, unless the score is
+  /// that of the second class (`is_second`).
+  void one_score(const ops::TreeClassification& rule, bool is_second) {
     double* const first = sums.data();
     double* const second = first + kLinearRows;
-    const bool is_second = !rule.forest.votes.empty() && rule.forest.votes[0].target == 1;
+    const bool logistic = rule.transform == ops::PostTransform::kLogistic;
     if (!is_second) std::copy_n(first, kLinearRows, second);
     const double threshold = rule.probabilities ? 0.5 : 0;
     for (int64_t r = 0; r < kLinearRows; ++r) {
@@ -275,8 +277,8 @@ void give_columns(const TreeState& state, ScoreColumns& all, int64_t row, int64_
   all.sums.resize(static_cast<size_t>(columns * kLinearRows));
   PostTransform transform = asked;
   if (one_score) {
-    all.one_score(*classes, asked == PostTransform::kLogistic);
     const bool is_second = !classes->forest.votes.empty() && classes->forest.votes[0].target == 1;
+    all.one_score(*classes, is_second);
     if (asked == PostTransform::kSoftmax && !is_second) transform = PostTransform::kNone;
   } else if (classes != nullptr) {
     all.find_greatest(targets);
@@ -293,7 +295,7 @@ void give_columns(const TreeState& state, ScoreColumns& all, int64_t row, int64_
                  columns, rows, sizeof(float));
 }
 
-/// The sums of one row while trees are added in their order.
+/// The sums of rows while trees are added in their order.
 struct Sums {
   Sums(const TreeState& s, int64_t rows)
       : state(s),

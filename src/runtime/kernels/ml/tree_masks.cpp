@@ -62,8 +62,9 @@ void add_masks(const MaskForest& forest, int64_t first, int64_t last, const floa
     for (int g = 0; g < kGroups; ++g) leaf[g] = hn::Zero(d);
     // An earlier word with leaves left has the first of them.
     for (int32_t w = words - 1; w >= 0; --w) {
-      const MaskForest::Word& word = forest.words[static_cast<size_t>(words_begin + w)];
-      const int32_t begin = words_begin + w == 0 ? 0 : (&word)[-1].tests_end;
+      const auto at_word = static_cast<size_t>(words_begin + w);
+      const MaskForest::Word& word = forest.words[at_word];
+      const int32_t begin = at_word == 0 ? 0 : forest.words[at_word - 1].tests_end;
       U left[kGroups];
 #pragma GCC unroll 4
       for (int g = 0; g < kGroups; ++g) left[g] = hn::Set(u, word.leaves);
