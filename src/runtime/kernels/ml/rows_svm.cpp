@@ -73,7 +73,8 @@ void for_svm_rows(const KernelRun& run, const SvmVectors& v, Make&& make, Body&&
   // Of few supports what surrounds them counts, once for all rows of a group.
   const int64_t group = v.padded < kSvmStep ? 16 : 4;
   const Tensor& x = run.input(0);
-  const int64_t work = v.features * (v.linear() ? 1 : v.padded);
+  constexpr int64_t kOfRow = 32;  // products that take as long as what surrounds a row's
+  const int64_t work = v.features * (v.linear() ? 1 : v.padded) + kOfRow;
   run.parallel_for(
       (x.dim(0) + group - 1) / group, ml_grain(group * work), [&](int64_t first, int64_t last) {
         std::vector<double> wide(static_cast<size_t>(group * v.features));
