@@ -48,19 +48,54 @@ struct Forest {
       put(leaf_weights, std::to_string(0.125 * (number(33) - 16)));
     }
   }
+  /// The nodes, as attributes, and the leaves' votes as those of `prefix`.
+  std::string attributes(const std::string& prefix) const {
+    return "nodes_treeids = [" + trees + "], nodes_nodeids = [" + ids + "], nodes_featureids = [" +
+           features + "], nodes_modes = [" + modes + "], nodes_values = [" + splits +
+           "], nodes_truenodeids = [" + yes + "], nodes_falsenodeids = [" + no + "], " +
+           (missing.empty() ? "" : "nodes_missing_value_tracks_true = [" + missing + "], ") +
+           prefix + "_treeids = [" + leaf_trees + "], " + prefix + "_nodeids = [" + leaf_ids +
+           "], " + prefix + "_ids = [" + leaf_targets + "], " + prefix + "_weights = [" +
+           leaf_weights + "]";
+  }
   std::string model(int targets, const char* aggregate) const {
     return "<ir_version: 8, opset_import: [\"\" : 18, \"ai.onnx.ml\" : 3]>\n"
            "g (float[N, F] x) => (float[N, T] y) {\n  y = ai.onnx.ml.TreeEnsembleRegressor "
-           "<nodes_treeids = [" +
-           trees + "], nodes_nodeids = [" + ids + "], nodes_featureids = [" + features +
-           "], nodes_modes = [" + modes + "], nodes_values = [" + splits +
-           "], nodes_truenodeids = [" + yes + "], nodes_falsenodeids = [" + no +
-           "], nodes_missing_value_tracks_true = [" + missing + "], target_treeids = [" +
-           leaf_trees + "], target_nodeids = [" + leaf_ids + "], target_ids = [" + leaf_targets +
-           "], target_weights = [" + leaf_weights + "], n_targets = " + std::to_string(targets) +
+           "<" +
+           attributes("target") + ", n_targets = " + std::to_string(targets) +
            ", aggregate_function = \"" + aggregate + "\"> (x)\n}\n";
   }
 };
+
+/// The outputs of a model on the fast kernel, then on the reference; fewer than two where it
+/// failed.
+std::vector<std::vector<RunValue>> on_both(const std::string& text, std::vector<float> x,
+                                           int64_t features) {
+  const int64_t dims[] = {static_cast<int64_t>(x.size()) / features, features};
+  const RunValue input = Tensor::of<float>(DType::kFloat32, dims, x);
+  std::vector<std::vector<RunValue>> results;
+  for (const bool reference : {false, true}) {
+    auto model = parse_text(text);
+    if (!model) {
+      ADD_FAILURE() << model.error().message;
+      break;
+    }
+    SessionOptions options;
+    options.reference = reference;
+    auto session = Session::create(*std::move(model), options);
+    if (!session) {
+      ADD_FAILURE() << session.error().message;
+      break;
+    }
+    auto outputs = (*session)->run({{"x", input}});
+    if (!outputs) {
+      ADD_FAILURE() << outputs.error().message;
+      break;
+    }
+    results.push_back(*std::move(outputs));
+  }
+  return results;
+}
 
 TEST_P(Trees, AgreeWithTheReference) {
   int round = 0;
@@ -81,21 +116,9 @@ TEST_P(Trees, AgreeWithTheReference) {
             value = 0.25f * static_cast<float>(forest.number(11) - 5);
             if (forest.number(8) == 0) value = std::nanf("");
           }
-          const int64_t dims[] = {rows, kFeatures};
-          const RunValue input = Tensor::of<float>(DType::kFloat32, dims, x);
-          std::vector<RunValue> results;
-          for (const bool reference : {false, true}) {
-            auto model = parse_text(text);
-            ASSERT_TRUE(model) << model.error().message;
-            SessionOptions options;
-            options.reference = reference;
-            auto session = Session::create(*std::move(model), options);
-            ASSERT_TRUE(session) << session.error().message;
-            auto outputs = (*session)->run({{"x", input}});
-            ASSERT_TRUE(outputs) << outputs.error().message;
-            results.push_back((*outputs)[0]);
-          }
-          EXPECT_EQ(results[0].tensor(), results[1].tensor()) << aggregate << " " << rows;
+          const auto results = on_both(text, x, kFeatures);
+          ASSERT_EQ(results.size(), 2u);
+          EXPECT_EQ(results[0][0].tensor(), results[1][0].tensor()) << aggregate << " " << rows;
         }
       }
 }
@@ -107,20 +130,9 @@ TEST_P(Trees, FewRowsOfManyTrees) {
   for (int tree = 0; tree < 1500; ++tree) forest.add_tree(tree, 5, 5, 1, false);
   std::vector<float> x(50);
   for (float& value : x) value = 0.25f * static_cast<float>(forest.number(11) - 5);
-  const int64_t dims[] = {10, 5};
-  std::vector<Tensor> results;
-  for (const bool reference : {false, true}) {
-    auto model = parse_text(forest.model(1, "SUM"));
-    ASSERT_TRUE(model) << model.error().message;
-    SessionOptions options;
-    options.reference = reference;
-    auto session = Session::create(*std::move(model), options);
-    ASSERT_TRUE(session) << session.error().message;
-    auto got = (*session)->run({{"x", Tensor::of<float>(DType::kFloat32, dims, x)}});
-    ASSERT_TRUE(got) << got.error().message;
-    results.push_back((*got)[0].tensor());
-  }
-  EXPECT_EQ(results[0], results[1]);
+  const auto results = on_both(forest.model(1, "SUM"), x, 5);
+  ASSERT_EQ(results.size(), 2u);
+  EXPECT_EQ(results[0][0].tensor(), results[1][0].tensor());
 }
 
 /// What is prepared once serves any number of rows, and other features are prepared anew.
@@ -161,31 +173,13 @@ TEST_P(Trees, ClassesHaveNames) {
       const std::string text =
           "<ir_version: 8, opset_import: [\"\" : 18, \"ai.onnx.ml\" : 3]>\n"
           "g (float[N, F] x) => (l, p) {\n  f = Cast <to = " +
-          std::string(type) +
-          "> (x)\n  l, p = ai.onnx.ml.TreeEnsembleClassifier <nodes_treeids = [" + forest.trees +
-          "], nodes_nodeids = [" + forest.ids + "], nodes_featureids = [" + forest.features +
-          "], nodes_modes = [" + forest.modes + "], nodes_values = [" + forest.splits +
-          "], nodes_truenodeids = [" + forest.yes + "], nodes_falsenodeids = [" + forest.no +
-          "], nodes_missing_value_tracks_true = [" + forest.missing + "], class_treeids = [" +
-          forest.leaf_trees + "], class_nodeids = [" + forest.leaf_ids + "], class_ids = [" +
-          forest.leaf_targets + "], class_weights = [" + forest.leaf_weights + "], " + labels +
-          "> (f)\n}\n";
+          std::string(type) + "> (x)\n  l, p = ai.onnx.ml.TreeEnsembleClassifier <" +
+          forest.attributes("class") + ", " + labels + "> (f)\n}\n";
       for (const int64_t rows : {1, 9, 30, 130}) {
         std::vector<float> x(static_cast<size_t>(rows * kFeatures));
         for (float& value : x) value = 0.25f * static_cast<float>(forest.number(11) - 5);
-        const int64_t dims[] = {rows, kFeatures};
-        std::vector<std::vector<RunValue>> results;
-        for (const bool reference : {false, true}) {
-          auto model = parse_text(text);
-          ASSERT_TRUE(model) << model.error().message;
-          SessionOptions options;
-          options.reference = reference;
-          auto session = Session::create(*std::move(model), options);
-          ASSERT_TRUE(session) << session.error().message;
-          auto outputs = (*session)->run({{"x", Tensor::of<float>(DType::kFloat32, dims, x)}});
-          ASSERT_TRUE(outputs) << outputs.error().message;
-          results.push_back(*std::move(outputs));
-        }
+        const auto results = on_both(text, x, kFeatures);
+        ASSERT_EQ(results.size(), 2u);
         for (size_t i = 0; i < 2; ++i)
           EXPECT_EQ(results[0][i].tensor(), results[1][i].tensor()) << type << " " << rows;
       }
@@ -208,37 +202,23 @@ TEST_P(Trees, WhatClassifiersMakeOfSums) {
       constexpr int kFeatures = 5;
       for (int tree = 0; tree < 7; ++tree)
         forest.add_tree(tree, 1 + tree % 5, kFeatures, c.voted, false);
-      std::string targets = forest.leaf_targets, weights = forest.leaf_weights, labels = "0";
-      if (c.first == 1) std::replace(targets.begin(), targets.end(), '0', '1');
-      if (!c.negative) std::erase(weights, '-');
+      std::string labels = "0";
+      forest.missing.clear();
+      if (c.first == 1)
+        std::replace(forest.leaf_targets.begin(), forest.leaf_targets.end(), '0', '1');
+      if (!c.negative) std::erase(forest.leaf_weights, '-');
       for (int i = 1; i < c.classes; ++i) labels += ", " + std::to_string(i);
       const std::string text =
           "<ir_version: 8, opset_import: [\"\" : 18, \"ai.onnx.ml\" : 3]>\n"
           "g (float[N, F] x) => (l, p) {\n  l, p = ai.onnx.ml.TreeEnsembleClassifier "
-          "<nodes_treeids = [" +
-          forest.trees + "], nodes_nodeids = [" + forest.ids + "], nodes_featureids = [" +
-          forest.features + "], nodes_modes = [" + forest.modes + "], nodes_values = [" +
-          forest.splits + "], nodes_truenodeids = [" + forest.yes + "], nodes_falsenodeids = [" +
-          forest.no + "], class_treeids = [" + forest.leaf_trees + "], class_nodeids = [" +
-          forest.leaf_ids + "], class_ids = [" + targets + "], class_weights = [" + weights +
-          "], " + c.base + "post_transform = \"" + transform + "\", classlabels_int64s = [" +
-          labels + "]> (x)\n}\n";
+          "<" +
+          forest.attributes("class") + ", " + c.base + "post_transform = \"" + transform +
+          "\", classlabels_int64s = [" + labels + "]> (x)\n}\n";
       for (const int64_t rows : {1, 12, 75}) {
         std::vector<float> x(static_cast<size_t>(rows * kFeatures));
         for (float& value : x) value = 0.25f * static_cast<float>(forest.number(11) - 5);
-        const int64_t dims[] = {rows, kFeatures};
-        std::vector<std::vector<RunValue>> results;
-        for (const bool reference : {false, true}) {
-          auto model = parse_text(text);
-          ASSERT_TRUE(model) << model.error().message;
-          SessionOptions options;
-          options.reference = reference;
-          auto session = Session::create(*std::move(model), options);
-          ASSERT_TRUE(session) << session.error().message;
-          auto outputs = (*session)->run({{"x", Tensor::of<float>(DType::kFloat32, dims, x)}});
-          ASSERT_TRUE(outputs) << outputs.error().message;
-          results.push_back(*std::move(outputs));
-        }
+        const auto results = on_both(text, x, kFeatures);
+        ASSERT_EQ(results.size(), 2u);
         EXPECT_EQ(results[0][0].tensor(), results[1][0].tensor()) << transform << " " << rows;
         const Tensor &got = results[0][1].tensor(), &want = results[1][1].tensor();
         ASSERT_EQ(Dims(got.dims()), Dims(want.dims()));

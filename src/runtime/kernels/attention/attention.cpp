@@ -430,7 +430,7 @@ class Attention {
     const int64_t most = s_.causal ? std::clamp<int64_t>(s_.rows / 8, 32, 256) : 256;
     const int64_t together = std::clamp<int64_t>((1 << 17) / ld_, 4, most);
     blocks_ = (s_.rows + together - 1) / together;
-    constexpr int64_t kLeastRows = 16, kWorthATurn = 200'000;
+    constexpr int64_t kLeastRows = 16;
     const int64_t products = s_.columns * (s_.size + s_.value_size);
     blocks_ = row_blocks(blocks_, s_.batch * s_.q_heads, s_.rows,
                          std::max(kLeastRows, kWorthATurn / std::max<int64_t>(products, 1)));

@@ -232,6 +232,7 @@ void split_image(const ConvGeometry& s, const ConvImage& image, const float* x, 
   };
   const uint64_t row_phases = phases(1), column_phases = phases(2);
   const bool vectors = sx <= 4 && last > first;
+  const bool all = sx < 64 && column_phases == (uint64_t{1} << sx) - 1;
   for (int64_t d = 0; d < depth; ++d) {
     const int64_t from_d = d - s.pad[0];
     const bool inside_d = from_d >= 0 && from_d < s.in[0];
@@ -252,7 +253,6 @@ void split_image(const ConvGeometry& s, const ConvImage& image, const float* x, 
       // Places of which the row has all phases, and those around them.
       const int64_t begin = inside ? std::min((first + sx - 1) / sx, image.columns) : image.columns;
       const int64_t end = std::max(begin, std::min(last / sx, image.columns));
-      const bool all = sx < 64 && column_phases == (uint64_t{1} << sx) - 1;
       if (all && end > begin)
         transpose_tile(reinterpret_cast<const std::byte*>(from + begin * sx), sx,
                        reinterpret_cast<std::byte*>(to + begin), image.phase, end - begin, sx,

@@ -606,7 +606,7 @@ void run(const Product& p) {
   const int64_t panels = (p.n + tiles.panel() - 1) / tiles.panel();
   const int64_t threads = thread_count();
   // Row blocks of about the same height.
-  constexpr int64_t kLeastRows = 32, kWorthATurn = 200'000;
+  constexpr int64_t kLeastRows = 32;
   const int64_t most = block_rows(p);
   const int64_t row_work = panels * tiles.panel() * std::max<int64_t>(p.k, 1);
   const int64_t blocks = row_blocks((p.m + most - 1) / most, panels, p.m,

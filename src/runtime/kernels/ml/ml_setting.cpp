@@ -4,7 +4,9 @@
 #include <utility>
 
 #include "runtime/kernels/isa.h"
+#include "runtime/kernels/ml/linear_scores.h"
 #include "runtime/kernels/ml/ml_rows.h"
+#include "runtime/kernels/tensor/transpose_tile.h"
 
 namespace tombolo {
 
@@ -44,6 +46,19 @@ void widen_features(const Tensor& x, int64_t begin, int64_t count, double* to) {
     default:
       std::copy_n(x.data<double>() + begin, count, to);
   }
+}
+
+bool vectors_have(ops::PostTransform transform) {
+  return transform == ops::PostTransform::kNone || transform == ops::PostTransform::kLogistic ||
+         transform == ops::PostTransform::kSoftmax;
+}
+
+void give_score_columns(ops::PostTransform transform, float* scores, int64_t targets, int64_t rows,
+                        float* to) {
+  if (transform == ops::PostTransform::kSoftmax) softmax_scores(scores, targets);
+  if (transform == ops::PostTransform::kLogistic) logistic_scores(scores, targets);
+  transpose_tile(reinterpret_cast<const std::byte*>(scores), kLinearRows,
+                 reinterpret_cast<std::byte*>(to), targets, targets, rows, sizeof(float));
 }
 
 int64_t ml_grain(int64_t work) {

@@ -13,6 +13,11 @@ bool has_feature_rows(const KernelQuery& q);
 bool known_transform(const KernelQuery& q, ops::PostTransform& transform);
 /// Elements [begin, begin + count) of such an input.
 void widen_features(const Tensor& x, int64_t begin, int64_t count, double* to);
+/// Whether give_score_columns() has this transform.
+bool vectors_have(ops::PostTransform transform);
+/// Columns of scores (linear_scores.h), transformed in place, as rows of `targets` from `to` on.
+void give_score_columns(ops::PostTransform transform, float* scores, int64_t targets, int64_t rows,
+                        float* to);
 /// How many pieces of so many products are worth a thread.
 int64_t ml_grain(int64_t work);
 

@@ -171,34 +171,25 @@ void score_rows(const LinearState& s, const Tensor& x, int64_t row, int64_t rows
 template <typename T>
 void run_blocks(const KernelRun& run, const LinearState& s, const LinearTarget& to) {
   const Tensor& x = run.input(0);
-  using ops::PostTransform;
   const int64_t blocks = (x.dim(0) + kLinearRows - 1) / kLinearRows;
-  run.parallel_for(blocks, ml_grain(kLinearRows * s.features * s.given),
-                   [&](int64_t begin, int64_t end) {
-                     LinearRoom<T> room;
-                     const auto results = static_cast<size_t>(kLinearRows * s.targets);
-                     room.scores.resize(results);
-                     if constexpr (std::is_same_v<T, double>) room.sums.resize(results);
-                     if (s.columns)
-                       room.columns.resize(static_cast<size_t>(kLinearRows * s.features));
-                     for (int64_t row = begin * kLinearRows;
-                          row < std::min(x.dim(0), end * kLinearRows); row += kLinearRows) {
-                       const int64_t rows = std::min(kLinearRows, x.dim(0) - row);
-                       score_rows(s, x, row, rows, room);
-                       float* scores = room.scores.data();
-                       to.give_labels(s, row, rows, scores);
-                       if (to.scores == nullptr) continue;
-                       if (s.transform == PostTransform::kSoftmax)
-                         softmax_scores(scores, s.targets);
-                       else if (s.transform == PostTransform::kLogistic)
-                         logistic_scores(scores, s.targets);
-                       else if (s.transform != PostTransform::kNone)
-                         transform_rows(s, scores, rows);
-                       transpose_tile(reinterpret_cast<const std::byte*>(scores), kLinearRows,
-                                      reinterpret_cast<std::byte*>(to.scores + row * s.targets),
-                                      s.targets, s.targets, rows, sizeof(float));
-                     }
-                   });
+  run.parallel_for(
+      blocks, ml_grain(kLinearRows * s.features * s.given), [&](int64_t begin, int64_t end) {
+        LinearRoom<T> room;
+        const auto results = static_cast<size_t>(kLinearRows * s.targets);
+        room.scores.resize(results);
+        if constexpr (std::is_same_v<T, double>) room.sums.resize(results);
+        if (s.columns) room.columns.resize(static_cast<size_t>(kLinearRows * s.features));
+        for (int64_t row = begin * kLinearRows; row < std::min(x.dim(0), end * kLinearRows);
+             row += kLinearRows) {
+          const int64_t rows = std::min(kLinearRows, x.dim(0) - row);
+          score_rows(s, x, row, rows, room);
+          float* scores = room.scores.data();
+          to.give_labels(s, row, rows, scores);
+          if (to.scores == nullptr) continue;
+          if (!vectors_have(s.transform)) transform_rows(s, scores, rows);
+          give_score_columns(s.transform, scores, s.targets, rows, to.scores + row * s.targets);
+        }
+      });
 }
 
 void run_linear(const KernelRun& run, const LinearState& s, const LinearTarget& to) {

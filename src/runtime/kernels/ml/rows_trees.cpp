@@ -20,7 +20,6 @@
 #include "runtime/kernels/ml/ml_setting.h"
 #include "runtime/kernels/ml/tree_masks.h"
 #include "runtime/kernels/no_host.h"
-#include "runtime/kernels/tensor/transpose_tile.h"
 
 namespace tombolo {
 namespace {
@@ -257,8 +256,7 @@ void give_columns(const TreeState& state, ScoreColumns& all, int64_t row, int64_
   const int64_t targets = state.forest().targets;
   const auto columns = static_cast<int64_t>(state.columns);
   average(state, all.sums);
-  const bool vectors = (asked == PostTransform::kNone || asked == PostTransform::kLogistic ||
-                        asked == PostTransform::kSoftmax) &&
+  const bool vectors = vectors_have(asked) &&
                        (to.scores == nullptr || to.scores->dtype() == DType::kFloat32) &&
                        columns == (one_score ? 2 : targets);
   if (!vectors) {
@@ -288,11 +286,8 @@ void give_columns(const TreeState& state, ScoreColumns& all, int64_t row, int64_
   if (to.scores == nullptr) return;
   all.scores.resize(all.sums.size());
   narrow_scores(all.sums.data(), columns * kLinearRows, all.scores.data());
-  if (transform == PostTransform::kSoftmax) softmax_scores(all.scores.data(), columns);
-  if (transform == PostTransform::kLogistic) logistic_scores(all.scores.data(), columns);
-  transpose_tile(reinterpret_cast<const std::byte*>(all.scores.data()), kLinearRows,
-                 reinterpret_cast<std::byte*>(to.scores->data<float>() + row * columns), columns,
-                 columns, rows, sizeof(float));
+  give_score_columns(transform, all.scores.data(), columns, rows,
+                     to.scores->data<float>() + row * columns);
 }
 
 /// The sums of rows while trees are added in their order.

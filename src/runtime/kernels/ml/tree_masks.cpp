@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "runtime/kernels/dispatch.h"
+#include "runtime/kernels/isa.h"
 #include "runtime/kernels/ml/tree_masks.h"
 #include "runtime/kernels/tensor/transpose_tile.h"
 #include "runtime/kernels/vec-inl.h"
@@ -124,8 +125,6 @@ void add_groups(const MaskForest* forest, int64_t first, int64_t last, const flo
   }
 }
 
-int64_t mask_lanes() { return static_cast<int64_t>(hn::Lanes(hn::ScalableTag<float>())); }
-
 }  // namespace HWY_NAMESPACE
 }  // namespace tombolo
 HWY_AFTER_NAMESPACE();
@@ -239,7 +238,7 @@ bool MaskForest::build(const FlatForest<float>& forest, int64_t target_count) {
 }
 
 double MaskForest::cost(int64_t rows) const {
-  const int64_t lanes = TOMBOLO_TARGET(int64_t(), mask_lanes)();
+  const int64_t lanes = vector_floats();
   const auto vectors = static_cast<double>((rows + lanes - 1) / lanes);
   const auto chunks = static_cast<double>((rows + kLinearRows - 1) / kLinearRows);
   const double of_vector = static_cast<double>(tests.size()) +
