@@ -83,6 +83,28 @@ TEST_P(Classical, ProductsOfAColumnAndARow) {
       {{"a", numbers({3, 40, 1}, 1)}, {"b", numbers({3, 1, 24}, 1)}}, 1e-6);
 }
 
+/// A turned B that no constant is, and all that may surround its product.
+TEST_P(Classical, TurnedProductsWithMoreAround) {
+  for (const int64_t rows : {1, 3, 6, 20})
+    for (const auto& [n, k] : {std::pair<int64_t, int64_t>{9, 300}, {70, 257}, {300, 64}}) {
+      const Tensor a = numbers({rows, k}, 1), b = numbers({n, k}, 1), z = numbers({rows, n}, 3);
+      const std::string inputs = "main (float[R,K] a, float[N,K] b, float[";
+      for (const char* act : {"Relu (g)", "Elu (g)", "Gelu (g)", "Add (g, g)"})
+        for (const char* addend : {"N", "R,1"})
+          agree(inputs + addend +
+                    "] c) => (y) { g = Gemm <transB = 1, alpha = 0.5> (a, b, c) y = " + act + " }",
+                {{"a", a},
+                 {"b", b},
+                 {"c", addend[0] == 'N' ? numbers({n}, 1) : numbers({rows, 1}, 1)}},
+                1e-5);
+      // The sum may take the place of the residual.
+      agree(inputs +
+                "R,N] z) => (y) { t = Transpose <perm = [1, 0]> (b) r = Exp (z) p = MatMul (a, t) "
+                "s = Add (p, r) y = Elu (s) }",
+            {{"a", a}, {"b", b}, {"z", z}}, 1e-5);
+    }
+}
+
 /// Many rows of both sides, none of them a constant.
 TEST_P(Classical, LargeProducts) {
   Tensor odd = numbers({160, 200}, 1);

@@ -31,6 +31,12 @@ struct GemmEpilogue {
   /// a little larger than a cache: where every other one goes backwards, it begins with what the
   /// one before it has left there.
   bool backwards = false;
+
+  /// Nothing is done to the sums.
+  bool is_plain() const {
+    return row_bias == nullptr && col_bias == nullptr && init == nullptr && !clamp &&
+           post == nullptr;
+  }
 };
 
 /// Floats of the packed form of a k x n matrix.

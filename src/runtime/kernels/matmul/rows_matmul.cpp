@@ -448,12 +448,6 @@ struct ActivationPost {
   }
 };
 
-/// Nothing is done to the sums.
-bool is_plain(const GemmEpilogue& e) {
-  return e.row_bias == nullptr && e.col_bias == nullptr && e.init == nullptr && !e.clamp &&
-         e.post == nullptr;
-}
-
 /// Products that take less than to prepare a tile.
 constexpr int64_t kTiny = 128;
 void tiny_product(const MatMulState& s, const float* a, int64_t lda, const float* b, float* c) {
@@ -522,15 +516,15 @@ void multiply(const MatMulState& s, int64_t index, bool fresh, const float* a, i
                       gemm_narrow_fits(s.m, s.n, s.k, epilogue) && !gemm_columns_fits(s.n, s.k);
   // Rows of few columns share vectors there.
   const bool shared = narrow && s.n > 1 && s.n < 8;
-  if (packed == nullptr && s.k == 1 && is_plain(epilogue) && !shared)
+  if (packed == nullptr && s.k == 1 && epilogue.is_plain() && !shared)
     return gemm_outer(s.m, s.n, s.alpha, a, lda, b, c, s.ldc);
   // Short columns leave most of a vector idle.
-  if (packed == nullptr && s.m * s.n * s.k <= kTiny && is_plain(epilogue) &&
+  if (packed == nullptr && s.m * s.n * s.k <= kTiny && epilogue.is_plain() &&
       ((s.n == 1 && s.k < 8) || !gemm_small_fits(s.m, s.n, s.k, epilogue)))
     return tiny_product(s, a, lda, b, c);
   // One column: the rows of A are those of a matrix that is turned.
   if (packed == nullptr && s.n == 1 && s.trans_b && (s.ldc == 1 || s.m == 1) &&
-      is_plain(epilogue) && gemm_dots_fits(1, epilogue))
+      epilogue.is_plain() && gemm_dots_fits(1, epilogue))
     return gemm_dots(1, s.m, s.k, b, s.k, a, lda, s.alpha, c, s.m, epilogue);
   if (s.columns)
     return gemm_columns(s.m, s.n, s.k, a, lda, reinterpret_cast<const float*>(packed), s.k, 1, c,
@@ -551,8 +545,8 @@ void multiply(const MatMulState& s, int64_t index, bool fresh, const float* a, i
     return gemm(s.m, s.n, s.k, a, lda, packed, s.format, c, s.ldc, epilogue, s.halves);
   if (gemm_small_fits(s.m, s.n, s.k, epilogue))
     return gemm_small(s.m, s.n, s.k, a, lda, b, s.ldb, s.trans_b, s.alpha, c, s.ldc, epilogue);
-  if (s.trans_b && is_plain(epilogue) && gemm_turned_rows_fits(s.m, s.n, s.k))
-    return gemm_turned_rows({a, lda, s.m, b, s.ldb, s.n, s.k, c, s.ldc}, s.alpha);
+  if (s.trans_b && gemm_turned_rows_fits(s.m, s.n, s.k))
+    return gemm_turned_rows({a, lda, s.m, b, s.ldb, s.n, s.k, c, s.ldc}, s.alpha, epilogue);
   if (s.trans_b && gemm_dots_fits(s.m, epilogue))
     return gemm_dots(s.m, s.n, s.k, a, lda, b, s.ldb, s.alpha, c, s.ldc, epilogue);
   if (!s.trans_b && gemm_few_fits(s.m, s.n))

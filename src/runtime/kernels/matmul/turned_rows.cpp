@@ -96,6 +96,26 @@ void dots(const TurnedRows& all) {
   }
 }
 
+/// What surrounds a block of sums, of which C at row 0 and `column` is the first.
+void finish_block(const TurnedRows& sums, float* c, int64_t ldc, int64_t column,
+                  const GemmEpilogue& e) {
+  const F f;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
+  const V lo = hn::Set(f, e.lo), hi = hn::Set(f, e.hi);
+  for (int64_t r = 0; r < sums.m; ++r) {
+    const V row_bias = e.row_bias != nullptr ? hn::Set(f, e.row_bias[r]) : hn::Zero(f);
+    for (int64_t j = 0; j < sums.n; j += lanes) {
+      const int64_t some = std::min(lanes, sums.n - j);
+      V x = load_n(f, sums.c + r * sums.ldc + j, some);
+      if (e.row_bias != nullptr) x = hn::Add(x, row_bias);
+      if (e.col_bias != nullptr) x = hn::Add(x, load_n(f, e.col_bias + column + j, some));
+      if (e.init != nullptr) x = hn::Add(x, load_n(f, e.init + r * e.ldi + column + j, some));
+      if (e.clamp) x = min_of(hi, max_of(lo, x));  // in this order a NaN stays
+      store_n(x, f, c + r * ldc + column + j, some);
+    }
+  }
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace tombolo
 HWY_AFTER_NAMESPACE();
@@ -112,7 +132,7 @@ bool gemm_turned_rows_fits(int64_t m, int64_t n, int64_t k) {
   return vector_floats() >= 8 && n >= 8 && k >= 32 && m <= std::min(kMost, k * 3 / 8);
 }
 
-void gemm_turned_rows(const TurnedRows& rows, float alpha) {
+void gemm_turned_rows(const TurnedRows& rows, float alpha, const GemmEpilogue& epilogue) {
   TurnedRows all = rows;
   if (alpha != 1) {
     float* const scaled = thread_floats(3, static_cast<size_t>(rows.m * rows.k));
@@ -130,10 +150,22 @@ void gemm_turned_rows(const TurnedRows& rows, float alpha) {
            [&](int64_t begin, int64_t end) {
              for (int64_t block = begin; block < end; ++block) {
                TurnedRows some = all;
-               some.b += block * near * all.ldb;
-               some.c += block * near;
-               some.n = std::min(near, all.n - block * near);
+               const int64_t column = block * near;
+               some.b += column * all.ldb;
+               some.n = std::min(near, all.n - column);
+               some.c += column;
+               // A residual may lie where C does: sums are apart until it has been read.
+               const bool apart = !epilogue.is_plain();
+               if (apart) {
+                 some.c = thread_floats(4, static_cast<size_t>(all.m * near));
+                 some.ldc = near;
+               }
                turned_rows(some);
+               if (!apart) continue;
+               using Fn = void(const TurnedRows&, float*, int64_t, int64_t, const GemmEpilogue&);
+               TOMBOLO_TARGET(Fn, finish_block)(some, all.c, all.ldc, column, epilogue);
+               if (const BlockPost* post = epilogue.post)
+                 post->apply(post->argument, all.c + column, all.ldc, 0, all.m, column, some.n);
              }
            });
 }

@@ -5,6 +5,8 @@
 
 #include <cstdint>
 
+#include "runtime/kernels/matmul/gemm.h"
+
 namespace tombolo {
 
 /// c[r * ldc + j] = row r of a (m rows of k, lda apart) times row j of b (n of them, ldb apart).
@@ -21,7 +23,7 @@ void turned_rows(const TurnedRows& rows);
 
 /// Whether that takes less time than to pack B.
 bool gemm_turned_rows_fits(int64_t m, int64_t n, int64_t k);
-/// C[m, n] = alpha * A[m, k] B, with B as [n, k]. Threaded.
-void gemm_turned_rows(const TurnedRows& rows, float alpha);
+/// C[m, n] = alpha * A[m, k] B + epilogue, with B as [n, k]. Threaded.
+void gemm_turned_rows(const TurnedRows& rows, float alpha, const GemmEpilogue& epilogue);
 
 }  // namespace tombolo
