@@ -234,7 +234,7 @@ Status run_transpose(KernelRun& run) {
   // takes what is left, which would be too narrow for squares.
   constexpr int64_t kShort = 64;
   const int64_t long_part = std::max<int64_t>(1024, 65536 / std::min(rows, columns));
-  const bool by_rows = rows > columns || (rows == columns && s.from[last] < s.to[s.source]);
+  const bool by_rows = s.bytes >= 4 || rows >= columns;
   const int64_t row_part = by_rows ? long_part : kShort;
   const int64_t column_part = by_rows ? kShort : long_part;
   const int64_t row_parts = std::max<int64_t>(1, rows / row_part);

@@ -135,8 +135,106 @@ HWY_INLINE bool cover(int64_t n, One&& one) {
     return with(hn::CappedTag<T, 4>()) || with(hn::CappedTag<T, 2>());
   else if constexpr (sizeof(T) == 4)
     return with(hn::CappedTag<T, 8>()) || with(hn::CappedTag<T, 4>());
+  else if constexpr (sizeof(T) == 2)
+    return with(hn::CappedTag<T, 16>()) || with(hn::CappedTag<T, 8>());
   else
     return with(hn::CappedTag<T, 16>());
+}
+
+#if HWY_TARGET == HWY_AVX3
+template <typename T>
+inline constexpr int kFewLanes = sizeof(T) == 1 ? 16 : 64 / sizeof(T);
+#else
+template <typename T>
+inline constexpr int kFewLanes = 16 / sizeof(T);
+#endif
+
+/// Where the lanes of each of kFew vectors come from when rows are put together or taken apart: of
+/// one of the others, whose lane it is.
+template <int kFew, typename T, bool kTogether>
+struct FewPlaces {
+  static constexpr int kLanes = kFewLanes<T>;
+  T lane[kFew][kFew][kLanes] = {};  ///< [of the result][of the source]; 0x80: of none
+  uint32_t own[kFew][kFew] = {};    ///< which of the result's lanes are the source's
+
+  constexpr FewPlaces() {
+    for (int to = 0; to < kFew; ++to)
+      for (int at = 0; at < kLanes; ++at) {
+        const int wide = to * kLanes + at, narrow = at * kFew + to;
+        const int from = kTogether ? wide % kFew : narrow / kLanes;
+        const int source = kTogether ? wide / kFew : narrow % kLanes;
+        for (int other = 0; other < kFew; ++other) lane[to][other][at] = T{0x80};
+        lane[to][from][at] = static_cast<T>(source);
+        own[to][from] |= uint32_t{1} << at;
+        // The first two are looked up at once.
+        if (from == 1 && sizeof(T) > 1) lane[to][0][at] = static_cast<T>(source + kLanes);
+      }
+  }
+};
+
+/// Result `to` of kFew vectors.
+template <int kFew, typename T, class Places, class V>
+HWY_INLINE V place_few(const Places& places, int to, const V* x) {
+#if HWY_TARGET == HWY_AVX3
+  if constexpr (sizeof(T) > 1) {
+    const auto at = [&](int from) HWY_ATTR { return _mm512_loadu_si512(places.lane[to][from]); };
+    __m512i y = sizeof(T) == 4 ? _mm512_permutex2var_epi32(x[0].raw, at(0), x[1].raw)
+                               : _mm512_permutex2var_epi16(x[0].raw, at(0), x[1].raw);
+#pragma GCC unroll 8
+    for (int from = 2; from < kFew; ++from) {
+      const uint32_t own = places.own[to][from];
+      if constexpr (sizeof(T) == 4)
+        y = _mm512_mask_permutexvar_epi32(y, static_cast<__mmask16>(own), at(from), x[from].raw);
+      else
+        y = _mm512_mask_permutexvar_epi16(y, own, at(from), x[from].raw);
+    }
+    return V{y};
+  }
+#endif
+  const hn::CappedTag<uint8_t, 16> d;
+  if constexpr (sizeof(T) == 1) {
+    V y = hn::TableLookupBytesOr0(x[0], hn::LoadU(d, places.lane[to][0]));
+#pragma GCC unroll 8
+    for (int from = 1; from < kFew; ++from)
+      y = hn::Or(y, hn::TableLookupBytesOr0(x[from], hn::LoadU(d, places.lane[to][from])));
+    return y;
+  }
+  return x[0];
+}
+
+/// Five to seven columns that lie one after the other, or as many rows that go side by side.
+template <int kFew, typename T>
+HWY_INLINE bool shuffled(const T* x, int64_t x_step, T* y, int64_t y_step, int64_t rows,
+                         int64_t columns) {
+  const hn::CappedTag<T, static_cast<size_t>(kFewLanes<T>)> d;
+  using V = hn::Vec<decltype(d)>;
+  constexpr int64_t kLanes = kFewLanes<T>;
+  const auto cover = [&](int64_t n, auto&& one) HWY_ATTR {
+    if (n < kLanes) return false;
+    for (int64_t i = 0; i + kLanes <= n; i += kLanes) one(i);
+    if (n % kLanes != 0) one(n - kLanes);
+    return true;
+  };
+  V v[kFew];
+  if (x_step == columns && columns == kFew)
+    return cover(rows, [&](int64_t i) HWY_ATTR {
+      static constexpr FewPlaces<kFew, T, false> kPlaces;
+#pragma GCC unroll 8
+      for (int r = 0; r < kFew; ++r) v[r] = hn::LoadU(d, x + i * kFew + r * kLanes);
+#pragma GCC unroll 8
+      for (int r = 0; r < kFew; ++r)
+        hn::StoreU(place_few<kFew, T>(kPlaces, r, v), d, y + r * y_step + i);
+    });
+  if (y_step == rows && rows == kFew)
+    return cover(columns, [&](int64_t i) HWY_ATTR {
+      static constexpr FewPlaces<kFew, T, true> kPlaces;
+#pragma GCC unroll 8
+      for (int r = 0; r < kFew; ++r) v[r] = hn::LoadU(d, x + r * x_step + i);
+#pragma GCC unroll 8
+      for (int r = 0; r < kFew; ++r)
+        hn::StoreU(place_few<kFew, T>(kPlaces, r, v), d, y + i * kFew + r * kLanes);
+    });
+  return false;
 }
 
 /// Few columns that lie one after the other, or few rows that go side by side: pixels and planes.
@@ -252,6 +350,39 @@ HWY_INLINE void squares(const T* x, int64_t x_step, T* y, int64_t y_step, int64_
   }
 }
 
+/// Elements of one or two bytes by squares of whole cache lines, turned in a room of their own:
+/// each line of either side is touched once. False where that is slower: where lines of which a
+/// piece is left stay near, as they do unless powers of two put them into few sets of the cache.
+template <int64_t kRows, int64_t kColumns, typename T, typename Square>
+HWY_NOINLINE bool line_squares(const T* x, int64_t x_step, T* y, int64_t y_step, int64_t rows,
+                               int64_t columns, Square&& square) {
+  constexpr auto kLine = static_cast<int64_t>(64 / sizeof(T));
+  const int64_t whole_rows = rows / kLine * kLine, whole_columns = columns / kLine * kLine;
+  constexpr int64_t kMany = 8 * kLine, kBytes = sizeof(T);
+  const bool down = rows > columns && rows >= kMany && x_step * kBytes % 128 == 0;
+  const bool along = columns >= rows && columns >= kMany && y_step * kBytes % 1024 == 0;
+  if (whole_rows == 0 || whole_columns == 0 || (!down && !along)) return false;
+  const hn::ScalableTag<T> d;
+  constexpr auto kLanes = static_cast<int64_t>(hn::MaxLanes(hn::ScalableTag<T>()));
+  HWY_ALIGN T room[kLine * kLine];
+  for (int64_t j = 0; j < whole_columns; j += kLine)
+    for (int64_t i = 0; i < whole_rows; i += kLine) {
+      squares<kRows, kColumns>(x + i * x_step + j, x_step, room, kLine, kLine, kLine, square);
+      for (int64_t line = 0; line < kLine; ++line)
+#pragma GCC unroll 4
+        for (int64_t at = 0; at < kLine; at += kLanes)
+          hn::StoreU(hn::Load(d, room + line * kLine + at), d, y + (j + line) * y_step + i + at);
+    }
+  // What is left reaches back over what is done.
+  if (const int64_t left = std::max(rows - whole_rows, kRows); whole_rows < rows)
+    squares<kRows, kColumns>(x + (rows - left) * x_step, x_step, y + rows - left, y_step, left,
+                             columns, square);
+  if (const int64_t left = std::max(columns - whole_columns, kColumns); whole_columns < columns)
+    squares<kRows, kColumns>(x + columns - left, x_step, y + (columns - left) * y_step, y_step,
+                             rows, left, square);
+  return true;
+}
+
 #if HWY_TARGET == HWY_AVX3
 /// What is left of n beside whole tiles of sixteen where these are few: as squares of four or eight
 /// it is less than tiles that reach back. Nought where they may as well.
@@ -288,10 +419,13 @@ void tile_of(const T* x, int64_t x_step, T* y, int64_t y_step, int64_t rows, int
       });
   }
 #endif
-  if constexpr (sizeof(T) != 2) {
-    if (shorter == 2 && interleaved<2>(x, x_step, y, y_step, rows, columns)) return;
-    if (shorter == 3 && interleaved<3>(x, x_step, y, y_step, rows, columns)) return;
-    if (shorter == 4 && interleaved<4>(x, x_step, y, y_step, rows, columns)) return;
+  if (shorter == 2 && interleaved<2>(x, x_step, y, y_step, rows, columns)) return;
+  if (shorter == 3 && interleaved<3>(x, x_step, y, y_step, rows, columns)) return;
+  if (shorter == 4 && interleaved<4>(x, x_step, y, y_step, rows, columns)) return;
+  if constexpr (sizeof(T) == 1 || (HWY_TARGET == HWY_AVX3 && sizeof(T) < 8)) {
+    if (shorter == 5 && shuffled<5>(x, x_step, y, y_step, rows, columns)) return;
+    if (shorter == 6 && shuffled<6>(x, x_step, y, y_step, rows, columns)) return;
+    if (shorter == 7 && shuffled<7>(x, x_step, y, y_step, rows, columns)) return;
   }
   const auto with = [&]<int64_t kSide>(auto&& square) HWY_ATTR {
     squares<kSide, kSide>(x, x_step, y, y_step, rows, columns, square);
@@ -312,6 +446,8 @@ void tile_of(const T* x, int64_t x_step, T* y, int64_t y_step, int64_t rows, int
     constexpr size_t kSide = 16 / sizeof(T);
 #if HWY_TARGET <= HWY_AVX2
     constexpr auto kColumns = static_cast<int64_t>(kSide), kTall = 2 * kColumns;
+    if (line_squares<kTall, kColumns>(x, x_step, y, y_step, rows, columns, tile_tall<kSide, T>))
+      return;
     if (rows >= kTall && columns >= kColumns)
       return squares<kTall, kColumns>(x, x_step, y, y_step, rows, columns, tile_tall<kSide, T>);
 #endif
