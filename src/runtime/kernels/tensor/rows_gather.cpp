@@ -393,12 +393,33 @@ bool supports_non_zero(const KernelQuery& q) {
   }
 }
 
+/// The last axes of a shape, taken as one where rows would be short.
+struct LastAxes {
+  size_t first;                      ///< of them
+  int64_t width = 1;                 ///< elements
+  std::vector<int64_t> coordinates;  ///< [axis][element]; of a single axis: none
+
+  explicit LastAxes(const Dims& dims) : first(dims.size()) {
+    constexpr int64_t kEnough = 128, kMost = 1024;
+    do width *= dims[--first];
+    while (first > 0 && width < kEnough && width * dims[first - 1] <= kMost);
+    if (first + 1 == dims.size()) return;
+    coordinates.resize((dims.size() - first) * static_cast<size_t>(width));
+    int64_t step = 1;
+    for (size_t axis = dims.size(); axis-- > first; step *= dims[axis]) {
+      int64_t* to = coordinates.data() + static_cast<int64_t>(axis - first) * width;
+      for (int64_t i = 0; i < width; i += step) to = std::fill_n(to, step, i / step % dims[axis]);
+    }
+  }
+};
+
 template <typename T>
 Status non_zero(KernelRun& run) {
   const Tensor& x = run.input(0);
   const T* from = reinterpret_cast<const T*>(x.data<std::byte>());
   const size_t rank = x.rank();
-  const int64_t width = x.dim(rank - 1), rows = x.size() / width;
+  const LastAxes last(x.dims());
+  const int64_t width = last.width, rows = x.size() / width;
   // How many there are before each row.
   std::vector<int64_t> before(static_cast<size_t>(rows) + 1);
   run.parallel_for(rows, std::max<int64_t>(1, (1 << 14) / width), [&](int64_t begin, int64_t end) {
@@ -423,9 +444,18 @@ Status non_zero(KernelRun& run) {
         count += from[row * width + i] != T{0};
       }
       int64_t* out = to + before[static_cast<size_t>(row)];
-      std::copy_n(places.data(), count, out + static_cast<int64_t>(rank - 1) * total);
+      for (size_t j = last.first; j < rank; ++j) {
+        int64_t* const line = out + static_cast<int64_t>(j) * total;
+        if (last.coordinates.empty()) {
+          std::copy_n(places.data(), count, line);
+          continue;
+        }
+        const int64_t* const at =
+            last.coordinates.data() + static_cast<int64_t>(j - last.first) * width;
+        for (size_t i = 0; i < count; ++i) line[i] = at[places[i]];
+      }
       int64_t rest = row;
-      for (size_t j = rank - 1; j-- > 0; rest /= x.dim(j))
+      for (size_t j = last.first; j-- > 0; rest /= x.dim(j))
         std::fill_n(out + static_cast<int64_t>(j) * total, count, rest % x.dim(j));
     }
   });
