@@ -598,5 +598,54 @@ INSTANTIATE_TEST_SUITE_P(Isa, MoreOperators,
                          ::testing::Values(Isa::kNeon, Isa::kSse4, Isa::kAvx2, Isa::kAvx512),
                          [](const auto& test) { return std::string(name_of(test.param)); });
 
+/// Few rows or columns of many elements, and large matrices, whose sides are powers of two or not.
+TEST_P(MoreOperators, TurnedMatrices) {
+  for (const int type : {1, 2, 7, 10}) {
+    const auto turn = [&](int64_t batch, int64_t rows, int64_t columns) {
+      agree(
+          "main (float[A,B,C] x) => (y) <float l = {0}, float h = {200}> "
+          "{ c = Clip (x, l, h) z = Cast <to = " +
+              std::to_string(type) + "> (c) y = Transpose <perm = [0, 2, 1]> (z) }",
+          {{"x", numbers({batch, rows, columns}, 60)}});
+    };
+    for (const int64_t few : {2, 3, 4, 5, 6, 7})
+      for (const int64_t many : {7, 16, 33, 64, 100}) {
+        turn(3, few, many);
+        turn(3, many, few);
+      }
+    turn(1, 1024, 70);
+    turn(1, 70, 1024);
+    turn(1, 520, 512);
+    turn(1, 64, 515);
+  }
+}
+
+TEST_P(MoreOperators, NonZeroOfShortRows) {
+  for (const auto& dims : {Dims{17, 9, 12, 2}, Dims{3, 1, 500}, Dims{70, 1, 3}, Dims{5, 5, 5, 5, 5},
+                           Dims{1, 1, 1}, Dims{9}, Dims{2, 2000, 2}}) {
+    std::string shape;
+    for (const int64_t dim : dims) shape += (shape.empty() ? "" : ",") + std::to_string(dim);
+    agree("main (float[" + shape + "] x) => (y) { r = Relu (x) y = NonZero (r) }",
+          {{"x", numbers({dims.begin(), dims.end()}, 1)}});
+  }
+}
+
+/// More than a few of lines many times as long, of which some are in order.
+TEST_P(MoreOperators, TopKOfLongLines) {
+  for (const char* type : {"float", "double", "int32", "int64"})
+    for (const int64_t k : {25, 50, 200})
+      for (const int64_t n : {400, 4096, 9000})
+        for (const char* largest : {"0", "1"})
+          agree(std::string("main (float[R,N] x) => (v, i) <int64[1] k = {") + std::to_string(k) +
+                    "}, int64 one = {1}> { a = Abs (x) b = CumSum (a, one) s = Concat <axis = 0> "
+                    "(x, b) z = Cast <to = " +
+                    (type[0] == 'f'   ? "1"
+                     : type[0] == 'd' ? "11"
+                     : type[3] == '3' ? "6"
+                                      : "7") +
+                    "> (s) v, i = TopK <axis = 1, largest = " + largest + "> (z, k) }",
+                {{"x", numbers({5, n}, 40)}});
+}
+
 }  // namespace
 }  // namespace tombolo

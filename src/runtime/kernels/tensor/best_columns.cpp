@@ -59,7 +59,7 @@ HWY_INLINE void best_of(const T* x, int64_t n, int64_t step, int64_t width, int6
     for (int64_t i = 0; i < n; ++i) {
       const V v = keys_of(d, x + i * step + j, left, flip);
       auto here = hn::Gt(v, best[kCount - 1]);
-      if (hn::AllFalse(d, here)) continue;
+      if (kCount > 2 && hn::AllFalse(d, here)) continue;  // of two it is guessed wrong too often
       // All that it is better than move on by one place, the last first.
       const V place = hn::Set(d, static_cast<C>(i));
 #pragma GCC unroll 8

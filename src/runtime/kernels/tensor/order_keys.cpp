@@ -43,6 +43,20 @@ void keys_in_order(const T* x, int64_t n, bool greatest, OrderKey<T>* keys) {
 }
 
 template <typename K>
+void greatest_of_rows(const K* keys, int64_t n, int64_t rows, K* out) {
+  const hn::ScalableTag<K> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  for (int64_t i = 0; i < n; i += lanes) {
+    auto most = load_n(d, keys + i, n - i);
+    for (int64_t row = 1; row < rows; ++row) {
+      const auto key = load_n(d, keys + row * n + i, n - i);
+      most = hn::IfThenElse(hn::Lt(most, key), key, most);
+    }
+    store_n(most, d, out + i, n - i);
+  }
+}
+
+template <typename K>
 int64_t places_at_least(const K* keys, int64_t n, K least, int32_t* places) {
   int64_t count = 0, i = 0;
   if constexpr (sizeof(K) == 4) {
@@ -98,6 +112,13 @@ template void order_keys(const float*, int64_t, bool, uint32_t*);
 template void order_keys(const double*, int64_t, bool, uint64_t*);
 template void order_keys(const int32_t*, int64_t, bool, uint32_t*);
 template void order_keys(const int64_t*, int64_t, bool, uint64_t*);
+
+template <typename K>
+void greatest_keys(const K* keys, int64_t n, int64_t rows, K* out) {
+  TOMBOLO_TARGET(void(const K*, int64_t, int64_t, K*), greatest_of_rows<K>)(keys, n, rows, out);
+}
+template void greatest_keys(const uint32_t*, int64_t, int64_t, uint32_t*);
+template void greatest_keys(const uint64_t*, int64_t, int64_t, uint64_t*);
 
 template <typename K>
 int64_t places_from(const K* keys, int64_t n, K least, int32_t* places) {

@@ -216,7 +216,7 @@ class BestOfMany {
     for (int64_t at = part;; at += part) {
       // Few more are no trouble yet, and to cut them takes as long as to look at a part.
       if (held > k_ + (at < n_ ? std::min(k_ / 2, part_ / 2) : 0)) {
-        least = cut(held);
+        least = cut(narrow(held));
         held = k_;
       }
       if (at >= n_ || least == std::numeric_limits<Key>::max()) break;
@@ -241,10 +241,9 @@ class BestOfMany {
     int64_t equal;
   };
   template <int kBits>
-  Bound bound_of(int64_t n) {
+  Bound bound_of(const Key* from, int64_t n) {
     constexpr int64_t kFewKeys = 128;
     constexpr size_t kDigits = size_t{1} << kBits;
-    const Key* from = keys_;
     int64_t wanted = k_;
     while (n > kFewKeys) {
       Key apart = 0;
@@ -304,10 +303,27 @@ class BestOfMany {
     return better;
   }
 
+  /// Of the first n, many times k, what may be among the best k; gives how many. The greatest of
+  /// some are looked at first: where k of those reach a bound, so do the best k.
+  int64_t narrow(int64_t n) {
+    const int64_t rows = std::min<int64_t>(16, n / (4 * k_)),
+                  columns = n / std::max<int64_t>(rows, 1);
+    if (rows < 2) return n;
+    auto* const greatest = reinterpret_cast<Key*>(chosen_);  // as large as half of all keys
+    greatest_keys(keys_, columns, rows, greatest);
+    const Key least = bound_of<8>(greatest, columns).least;
+    const int64_t some = places_from(keys_, n, least, chosen_);
+    for (int64_t j = 0; j < some; ++j) {
+      keys_[j] = keys_[chosen_[j]];
+      places_[j] = places_[chosen_[j]];
+    }
+    return some;
+  }
+
   /// Of the first n only the best k stay; gives the least key of them.
   Key cut(int64_t n) {
     constexpr int64_t kMany = 8192;
-    Bound bound = n >= kMany ? bound_of<11>(n) : bound_of<8>(n);
+    Bound bound = n >= kMany ? bound_of<11>(keys_, n) : bound_of<8>(keys_, n);
     const int64_t some = places_from(keys_, n, bound.least, chosen_);
     const bool all = some == k_;
     Key least = std::numeric_limits<Key>::max();
@@ -390,6 +406,16 @@ struct TopkRun {
     if (indices != nullptr)
       for (int64_t r = 0; r < s.k; ++r) indices[to + r * s.inner] = place(r);
   }
+  /// The r-th results of `count` columns from `column` on.
+  void put_side_by_side(int64_t outer, int64_t column, int64_t count, int64_t r,
+                        const int32_t* places) const {
+    const Given* from = given + outer * s.length * s.inner + column;
+    const int64_t to = (outer * s.k + r) * s.inner + column;
+    if (values != nullptr)
+      for (int64_t j = 0; j < count; ++j) values[to + j] = from[places[j] * s.inner + j];
+    if (indices != nullptr)
+      for (int64_t j = 0; j < count; ++j) indices[to + j] = places[j];
+  }
 };
 
 /// Places r of each column, `step` apart, in their order.
@@ -424,10 +450,13 @@ void topk_columns(const KernelRun& run, const TopkRun<T, Given>& topk) {
           best_of_columns(x, s.length, s.inner == 1 ? kLines : s.inner, count, s.k, s.largest,
                           places, kLines);
           if (!s.sorted) order_columns(places, s.k, count, kLines);
-          for (int64_t j = 0; j < count; ++j) {
-            const auto place = [&](int64_t r) { return places[r * kLines + j]; };
-            s.inner == 1 ? topk.put(first + j, 0, place) : topk.put(block, first + j, place);
+          if (s.inner != 1) {
+            for (int64_t r = 0; r < s.k; ++r)
+              topk.put_side_by_side(block, first, count, r, places + r * kLines);
+            continue;
           }
+          for (int64_t j = 0; j < count; ++j)
+            topk.put(first + j, 0, [&](int64_t r) { return places[r * kLines + j]; });
         }
       });
 }
