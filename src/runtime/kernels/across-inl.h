@@ -19,17 +19,25 @@ namespace hn = hwy::HWY_NAMESPACE;
 /// The fold of all lanes of each of as many vectors as one has lanes, in the lane of its place: by
 /// folds of neighbours, which leave half as many vectors each time. One by one each would take a
 /// shuffle more a step.
+template <int kCount, class D, typename Fold, class V = hn::Vec<D>>
+HWY_INLINE V fold_parts(D d, const V* parts, Fold&& fold) {
+  if constexpr (kCount == 1) {
+    return parts[0];
+  } else {
+    V halves[kCount / 2];
+#pragma GCC unroll 8
+    for (int i = 0; i < kCount / 2; ++i)
+      halves[i] = fold(hn::ConcatEven(d, parts[2 * i + 1], parts[2 * i]),
+                       hn::ConcatOdd(d, parts[2 * i + 1], parts[2 * i]));
+    return fold_parts<kCount / 2>(d, halves, fold);
+  }
+}
 template <class D, typename Fold, class V = hn::Vec<D>>
-HWY_INLINE V fold_across(D d, V* parts, Fold&& fold) {
-  for (auto count = static_cast<int64_t>(HWY_LANES(hn::TFromD<D>)); count > 1; count /= 2)
-    for (int64_t i = 0; i < count / 2; ++i) {
-      const V low = parts[2 * i], high = parts[2 * i + 1];
-      parts[i] = fold(hn::ConcatEven(d, high, low), hn::ConcatOdd(d, high, low));
-    }
-  return parts[0];
+HWY_INLINE V fold_across(D d, const V* parts, Fold&& fold) {
+  return fold_parts<HWY_LANES(hn::TFromD<D>)>(d, parts, fold);
 }
 template <class D, class V = hn::Vec<D>>
-HWY_INLINE V sums_across(D d, V* parts) {
+HWY_INLINE V sums_across(D d, const V* parts) {
   return fold_across(d, parts, [](V a, V b) HWY_ATTR { return hn::Add(a, b); });
 }
 

@@ -107,8 +107,9 @@ HWY_INLINE void store_tile(const SmallProduct& p, int64_t row, int64_t column, i
     for (int v = 0; v < kV; ++v) {
       V value = p.alpha == 1 ? sum[r][v] : hn::Mul(sum[r][v], hn::Set(f, p.alpha));
       if (e.row_bias != nullptr) value = hn::Add(value, hn::Set(f, e.row_bias[row + r]));
-      if (e.col_bias != nullptr) value = hn::Add(value, load(e.col_bias + column, v));
-      if (e.init != nullptr) value = hn::Add(value, load(e.init + (row + r) * e.ldi + column, v));
+      const int64_t at = p.first + column;
+      if (e.col_bias != nullptr) value = hn::Add(value, load(e.col_bias + at, v));
+      if (e.init != nullptr) value = hn::Add(value, load(e.init + (row + r) * e.ldi + at, v));
       if (e.clamp) value = min_of(hi, max_of(lo, value));  // in this order a NaN stays
       store_n(value, f, p.c + (row + r) * p.ldc + column + v * lanes,
               kPartial && v == kV - 1 ? last : lanes);
@@ -375,6 +376,31 @@ void stream_columns(const SmallProduct& p, int64_t width, int64_t begin, int64_t
   }
 }
 
+/// A row of C, of many short rows each with the one of the other matrix: as many results at a time
+/// as a vector has lanes.
+void short_dots(const SmallProduct& p, const float* rows, int64_t step, int64_t count,
+                const float* one) {
+  const F f;
+  constexpr int64_t kLanes = HWY_LANES(float);
+  const int64_t whole = p.k / kLanes * kLanes, rest = p.k - whole;
+  const V tail = rest > 0 ? load_n(f, one + whole, rest) : hn::Zero(f);
+  const LastVector part(std::max<int64_t>(rest, 1));
+  for (int64_t i = 0; i < count; i += kLanes) {
+    const int64_t some = std::min(kLanes, count - i);
+    V sum[kLanes];
+#pragma GCC unroll 16
+    for (int64_t r = 0; r < kLanes; ++r) {
+      const float* const row = rows + std::min(i + r, count - 1) * step;
+      V x = rest > 0 ? hn::Mul(part.load(row + whole), tail) : hn::Zero(f);
+      for (int64_t k = 0; k < whole; k += kLanes)
+        add_product(x, hn::LoadU(f, row + k), hn::LoadU(f, one + k));
+      sum[r] = x;
+    }
+    const V all[1][1] = {{sums_across(f, sum)}};
+    store_tile<1, 1, true>(p, 0, i, some, all);
+  }
+}
+
 /// Each element along both rows, which lie one behind the other: B is turned, or a column. Four of
 /// the more rows at a time with one of the other matrix.
 void small_dots(const SmallProduct& p) {
@@ -385,6 +411,10 @@ void small_dots(const SmallProduct& p) {
   const int64_t many = columns ? p.n : p.m, few = columns ? p.m : p.n;
   const float *const all = columns ? p.b : p.a, *const each = columns ? p.a : p.b;
   const int64_t step = columns ? p.ldb : p.lda, step_each = columns ? p.lda : p.ldb;
+  constexpr int64_t kShortRows = 64;
+  if (few == 1 && many >= lanes && p.k <= kShortRows &&
+      (columns || (p.ldc == 1 && p.epilogue.is_plain())))
+    return short_dots(p, all, step, many, each);
   const auto put = [&](int64_t i, int64_t j, float sum) {
     const int64_t row = columns ? j : i, column = columns ? i : j;
     p.c[row * p.ldc + column] = finish(sum, p.alpha, p.epilogue, row, p.first + column);

@@ -522,9 +522,10 @@ void multiply(const MatMulState& s, int64_t index, bool fresh, const float* a, i
   if (packed == nullptr && s.m * s.n * s.k <= kTiny && epilogue.is_plain() &&
       ((s.n == 1 && s.k < 8) || !gemm_small_fits(s.m, s.n, s.k, epilogue)))
     return tiny_product(s, a, lda, b, c);
-  // One column: the rows of A are those of a matrix that is turned.
-  if (packed == nullptr && s.n == 1 && s.trans_b && (s.ldc == 1 || s.m == 1) &&
-      epilogue.is_plain() && gemm_dots_fits(1, epilogue))
+  // One column: the rows of A are those of a matrix that is turned. Short ones share vectors.
+  constexpr int64_t kShort = 4;
+  if (packed == nullptr && s.n == 1 && s.trans_b && !(narrow && s.k <= kShort) &&
+      (s.ldc == 1 || s.m == 1) && epilogue.is_plain() && gemm_dots_fits(1, epilogue))
     return gemm_dots(1, s.m, s.k, b, s.k, a, lda, s.alpha, c, s.m, epilogue);
   if (s.columns)
     return gemm_columns(s.m, s.n, s.k, a, lda, reinterpret_cast<const float*>(packed), s.k, 1, c,
