@@ -254,10 +254,12 @@ HWY_INLINE bool fold_down_as(const T* x, int64_t n, int64_t step, int64_t width,
   return !kNumbers || hn::AllFalse(d, nan);
 }
 template <Fold kFold, typename T>
-void fold_down(const T* x, int64_t n, int64_t step, int64_t width, T* y) {
-  if constexpr (hwy::IsFloat<T>() && (kFold == Fold::kMax || kFold == Fold::kMin))
-    if (fold_down_as<kFold, true>(x, n, step, width, y)) return;
-  fold_down_as<kFold, false>(x, n, step, width, y);
+void fold_down(const T* x, int64_t n, int64_t step, int64_t width, int64_t blocks, T* y) {
+  for (int64_t block = 0; block < blocks; ++block, x += n * step, y += width) {
+    if constexpr (hwy::IsFloat<T>() && (kFold == Fold::kMax || kFold == Fold::kMin))
+      if (fold_down_as<kFold, true>(x, n, step, width, y)) continue;
+    fold_down_as<kFold, false>(x, n, step, width, y);
+  }
 }
 
 // Of bytes only the greatest and the least are asked for.
@@ -374,10 +376,11 @@ void fold_any(Fold fold, const T* x, int64_t n, int64_t count, T* y) {
 }
 
 template <typename T>
-void fold_down_any(Fold fold, const T* x, int64_t n, int64_t step, int64_t width, T* y) {
+void fold_down_any(Fold fold, const T* x, int64_t n, int64_t step, int64_t width, int64_t blocks,
+                   T* y) {
 #define CASE(id) \
   case Fold::id: \
-    return fold_down<Fold::id>(x, n, step, width, y);
+    return fold_down<Fold::id>(x, n, step, width, blocks, y);
   EACH_FOLD(CASE)
 #undef CASE
 }
@@ -438,13 +441,14 @@ void fold_rows(Fold fold, const T* x, int64_t n, int64_t count, T* y) {
   TOMBOLO_TARGET(void(Fold, const T*, int64_t, int64_t, T*), fold_any<T>)(fold, x, n, count, y);
 }
 template <typename T>
-void fold_columns(Fold fold, const T* x, int64_t n, int64_t step, int64_t width, T* y) {
-  TOMBOLO_TARGET(void(Fold, const T*, int64_t, int64_t, int64_t, T*), fold_down_any<T>)
-  (fold, x, n, step, width, y);
+void fold_columns(Fold fold, const T* x, int64_t n, int64_t step, int64_t width, T* y,
+                  int64_t blocks) {
+  TOMBOLO_TARGET(void(Fold, const T*, int64_t, int64_t, int64_t, int64_t, T*), fold_down_any<T>)
+  (fold, x, n, step, width, blocks, y);
 }
 #define TOMBOLO_FOLD(T)                                          \
   template void fold_rows(Fold, const T*, int64_t, int64_t, T*); \
-  template void fold_columns(Fold, const T*, int64_t, int64_t, int64_t, T*);
+  template void fold_columns(Fold, const T*, int64_t, int64_t, int64_t, T*, int64_t);
 TOMBOLO_FOLD(float)
 TOMBOLO_FOLD(double)
 TOMBOLO_FOLD(int32_t)

@@ -40,9 +40,11 @@ T fold_row(Fold fold, const T* x, int64_t n) {
   fold_rows(fold, x, n, 1, &result);
   return result;
 }
-/// y[j] = fold over i of x[i * step + j], for j in [0, width).
+/// y[j] = fold over i of x[i * step + j], i < n, for j in [0, width). Of several blocks: those of x
+/// are n * step apart, of y `width`.
 template <typename T>
-void fold_columns(Fold fold, const T* x, int64_t n, int64_t step, int64_t width, T* y);
+void fold_columns(Fold fold, const T* x, int64_t n, int64_t step, int64_t width, T* y,
+                  int64_t blocks = 1);
 
 /// Sum of e^(x[i] - shift), for shift the greatest of x: of float or double.
 template <typename T>

@@ -238,6 +238,10 @@ void fold_step(const KernelRun& run, const Step& step, const T* x, T* y) {
   run.parallel_for(step.outer * columns,
                    std::max<int64_t>(1, 16384 / (step.length * std::min(width, step.inner))),
                    [&](int64_t begin, int64_t end) {
+                     if (columns == 1)
+                       return fold_columns(step.fold, x + begin * step.length * step.inner,
+                                           step.length, step.inner, step.inner,
+                                           y + begin * step.inner, end - begin);
                      for (int64_t task = begin; task < end; ++task) {
                        const int64_t column = task % columns * width, i = task / columns;
                        fold_columns(step.fold, x + i * step.length * step.inner + column,
