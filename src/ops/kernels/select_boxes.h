@@ -44,7 +44,7 @@ inline size_t greatest_first(uint64_t* keys, size_t n, size_t wanted) {
       some += static_cast<size_t>(key >= least);
     }
   }
-  if (some <= 4 * wanted) return some;
+  if (some <= 3 * wanted) return some;
   std::nth_element(keys, keys + wanted - 1, keys + some, descending);
   return wanted;
 }
@@ -62,17 +62,18 @@ struct BoxSelection {
 template <typename Picked, typename ParallelFor>
 std::vector<int64_t> select_boxes(const BoxSelection& s, const float* boxes, const float* scores,
                                   ParallelFor&& parallel_for) {
-  std::vector<std::vector<int64_t>> kept_of(
-      s.most > 0 && s.count > 0 ? static_cast<size_t>(s.batch * s.classes) : size_t{0});
+  const int64_t lines = s.most > 0 && s.count > 0 ? s.batch * s.classes : 0;
+  std::vector<std::vector<int32_t>> kept_of(static_cast<size_t>(lines));
   constexpr int64_t kBlock = 64;
-  parallel_for(static_cast<int64_t>(kept_of.size()), 1, [&](int64_t begin, int64_t end) {
+  parallel_for(lines, 1, [&](int64_t begin, int64_t end) {
     std::vector<uint64_t> candidates;  // score and place in one number
     Picked better;
     const auto descending = [](uint64_t a, uint64_t b) { return a > b; };
     for (int64_t n = begin; n < end; ++n) {
       const float* score = scores + n * s.count;
       const float* box = boxes + n / s.classes * s.count * 4;
-      std::vector<int64_t>& kept = kept_of[static_cast<size_t>(n)];
+      std::vector<int32_t>& kept = kept_of[static_cast<size_t>(n)];
+      kept.reserve(static_cast<size_t>(std::min<int64_t>({s.most, s.count, 64})));
       better.clear();
       // Most scores are low. Of others each is written, and the next over it where it is none: no
       // branch foresees a score.
@@ -91,15 +92,15 @@ std::vector<int64_t> select_boxes(const BoxSelection& s, const float* boxes, con
       }
       candidates.resize(some);
       // The best ones first, sorted a part at a time: few are looked at as a rule.
-      auto part = static_cast<size_t>(2 * std::clamp<int64_t>(s.most, 32, 1 << 19));
+      auto part = static_cast<size_t>(2 * std::clamp<int64_t>(s.most, 12, 1 << 19));
       for (size_t done = 0;
            done < candidates.size() && static_cast<int64_t>(kept.size()) < s.most;) {
         uint64_t* const first = candidates.data() + done;
         const size_t stop = done + greatest_first(first, candidates.size() - done, part);
         std::sort(first, candidates.data() + stop, descending);
         for (; done < stop && static_cast<int64_t>(kept.size()) < s.most; ++done) {
-          const auto i = static_cast<int64_t>(UINT32_MAX - static_cast<uint32_t>(candidates[done]));
-          const Box candidate = read_box(box + i * 4, s.centred);
+          const auto i = static_cast<int32_t>(UINT32_MAX - static_cast<uint32_t>(candidates[done]));
+          const Box candidate = read_box(box + int64_t{i} * 4, s.centred);
           if (better.overlaps(candidate, s.iou_threshold)) continue;
           kept.push_back(i);
           better.add(candidate);
@@ -108,11 +109,19 @@ std::vector<int64_t> select_boxes(const BoxSelection& s, const float* boxes, con
       }
     }
   });
-  std::vector<int64_t> selected;
-  for (size_t n = 0; n < kept_of.size(); ++n)
-    for (const int64_t i : kept_of[n])
-      selected.insert(selected.end(), {static_cast<int64_t>(n) / s.classes,
-                                       static_cast<int64_t>(n) % s.classes, i});
+  size_t count = 0;
+  for (const auto& kept : kept_of) count += kept.size();
+  std::vector<int64_t> selected(3 * count);
+  int64_t* to = selected.data();
+  for (int64_t n = 0; n < lines; ++n) {
+    const int64_t image = n / s.classes, of_class = n % s.classes;
+    for (const int32_t i : kept_of[static_cast<size_t>(n)]) {
+      to[0] = image;
+      to[1] = of_class;
+      to[2] = i;
+      to += 3;
+    }
+  }
   return selected;
 }
 
