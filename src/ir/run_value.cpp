@@ -3,7 +3,8 @@
 namespace tombolo {
 
 RunValue::RunValue(SequenceValue sequence)
-    : state_(std::make_shared<const SequenceValue>(std::move(sequence))) {}
+    : state_(std::make_shared<SequenceValue>(std::move(sequence))) {
+}  // own_sequence() writes to it
 RunValue::RunValue(MapValue map) : state_(std::make_shared<const MapValue>(std::move(map))) {}
 RunValue::RunValue(SparseValue sparse)
     : state_(std::make_shared<const SparseValue>(std::move(sparse))) {}
@@ -39,6 +40,11 @@ RunValue MapValue::value(size_t index) const {
 
 const SequenceValue& RunValue::sequence() const {
   return *std::get<std::shared_ptr<const SequenceValue>>(state_);
+}
+SequenceValue* RunValue::own_sequence() {
+  const auto* held = std::get_if<std::shared_ptr<const SequenceValue>>(&state_);
+  return held != nullptr && held->use_count() == 1 ? const_cast<SequenceValue*>(held->get())
+                                                   : nullptr;
 }
 const MapValue& RunValue::map() const { return *std::get<std::shared_ptr<const MapValue>>(state_); }
 const SparseValue& RunValue::sparse() const {

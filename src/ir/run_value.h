@@ -24,6 +24,13 @@ struct SequenceValue {
   DType elem = DType::kUndefined;  ///< element type of the tensors; known even when empty
   /// In place of `items`: thousands of maps of a few scalars are made when somebody looks at them.
   std::shared_ptr<const MapRows> rows;
+  /// Memory in which nothing inside lies, where that was found out: a loop that appends to a
+  /// sequence looks at what is new, not at all of it each time.
+  struct Memory {
+    const std::byte *begin = nullptr, *end = nullptr;
+    bool operator==(const Memory&) const = default;
+  };
+  Memory apart_from;
 
   size_t size() const;
   RunValue item(size_t index) const;
@@ -70,6 +77,8 @@ class RunValue {
   const Tensor& tensor() const { return std::get<Tensor>(state_); }
   Tensor& tensor() { return std::get<Tensor>(state_); }
   const SequenceValue& sequence() const;
+  /// The sequence to write to, where nobody else holds it; else null.
+  SequenceValue* own_sequence();
   const MapValue& map() const;
   const SparseValue& sparse() const;
   /// The content of an optional, null when it is empty.

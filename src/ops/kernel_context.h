@@ -42,6 +42,9 @@ class KernelHost {
   /// Calls body(begin, end) over [0, count) split among the threads of the run; blocks until done.
   virtual void parallel_for(int64_t count, int64_t grain, void (*body)(void*, int64_t, int64_t),
                             void* argument) = 0;
+  /// Input `index` of the running node for it to take, where nothing reads it afterwards; else
+  /// null.
+  virtual RunValue* last_use(size_t) { return nullptr; }
   /// What `keep` was given for this node in an earlier run of the session; null where the host
   /// keeps nothing.
   virtual std::shared_ptr<const void> kept() { return nullptr; }

@@ -57,6 +57,8 @@ bool touches(const RunValue& value, const std::byte* begin, const std::byte* end
     case RunValue::Kind::kTensor:
       return within(value.tensor(), begin, end);
     case RunValue::Kind::kSequence:
+      if (begin != nullptr && value.sequence().apart_from == SequenceValue::Memory{begin, end})
+        return false;
       if (const auto& rows = value.sequence().rows)
         return within(rows->keys, begin, end) || within(rows->scalars, begin, end);
       return std::any_of(value.sequence().items.begin(), value.sequence().items.end(),
@@ -179,6 +181,18 @@ class Executor::Host final : public KernelHost {
   void parallel_for(int64_t count, int64_t grain, void (*body)(void*, int64_t, int64_t),
                     void* argument) override {
     tombolo::parallel_for(count, grain, body, argument);
+  }
+  RunValue* last_use(size_t index) override {
+    const auto inputs = frame_.plan->inputs_of(node_);
+    const ValueRef& ref = inputs[index];
+    if (ref.constant != nullptr || ref.depth != 0 || ref.slot < 0) return nullptr;
+    const auto dead = frame_.plan->dead_after(node_);
+    const auto reads = std::count_if(inputs.begin(), inputs.end(), [&](const ValueRef& other) {
+      return other.constant == nullptr && other.depth == 0 && other.slot == ref.slot;
+    });
+    return reads == 1 && std::find(dead.begin(), dead.end(), ref.slot) != dead.end()
+               ? &frame_.slots[static_cast<size_t>(ref.slot)]
+               : nullptr;
   }
   // Attributes that a call of a function gives differ from call to call.
   std::shared_ptr<const void> kept() override {
@@ -585,8 +599,11 @@ Status Executor::detach_outputs(const NodePlan& plan, Frame& frame) {
   for (int slot : frame.plan->outputs_of(plan)) {
     if (slot < 0) continue;
     RunValue& value = frame.slots[static_cast<size_t>(slot)];
-    if (!touches(value, frame.arena_begin, frame.arena_end)) continue;
-    TRY(value, detached(value, frame.arena_begin, frame.arena_end));
+    if (touches(value, frame.arena_begin, frame.arena_end)) {
+      TRY(value, detached(value, frame.arena_begin, frame.arena_end));
+    }
+    if (SequenceValue* own = value.own_sequence())
+      own->apart_from = {frame.arena_begin, frame.arena_end};
   }
   return ok();
 }

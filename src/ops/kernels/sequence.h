@@ -2,6 +2,8 @@
 
 // Reading sequences.
 
+#include <utility>
+
 #include "ops/kernel_context.h"
 
 namespace tombolo::ops {
@@ -11,6 +13,15 @@ inline Result<const SequenceValue*> sequence_input(const KernelContext& context,
   if (!context.has_input(index) || context.value(index).kind() != RunValue::Kind::kSequence)
     return context.error("input " + std::to_string(index) + " must be a sequence");
   return &context.value(index).sequence();
+}
+
+/// Input `index`, which is a sequence, for the kernel to change: itself where nobody else needs it,
+/// so that a loop which appends does not copy what is there each time; else a copy.
+inline RunValue take_sequence(KernelContext& context, size_t index) {
+  RunValue* const last = context.host.last_use(index);
+  if (last == nullptr || last->own_sequence() == nullptr)
+    return SequenceValue(context.value(index).sequence());
+  return std::exchange(*last, RunValue());
 }
 
 /// `position` in [-count, count) made non-negative.

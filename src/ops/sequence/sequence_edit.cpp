@@ -43,9 +43,16 @@ Status run_sequence_insert(KernelContext& context) {
                            " is out of range for a sequence of length " + std::to_string(count));
     at = static_cast<size_t>(given < 0 ? given + count : given);
   }
-  SequenceValue result = *sequence;
-  result.elem = tensor->dtype();
-  result.items.insert(result.items.begin() + static_cast<std::ptrdiff_t>(at), RunValue(*tensor));
+  Tensor item = *tensor;
+  if (const auto& [begin, end] = sequence->apart_from;
+      item.data<std::byte>() >= begin && item.data<std::byte>() < end) {
+    TRY(item, item.clone());
+  }
+  RunValue result = take_sequence(context, 0);
+  SequenceValue& grown = *result.own_sequence();
+  grown.elem = item.dtype();
+  grown.items.insert(grown.items.begin() + static_cast<std::ptrdiff_t>(at),
+                     RunValue(std::move(item)));
   context.set_output(0, std::move(result));
   return ok();
 }
@@ -82,8 +89,9 @@ Status run_sequence_erase(KernelContext& context) {
     TRY(given, scalar_int(context, 1, "position"));
   }
   TRY(const size_t at, sequence_position(context, given, sequence->items.size()));
-  SequenceValue result = *sequence;
-  result.items.erase(result.items.begin() + static_cast<std::ptrdiff_t>(at));
+  RunValue result = take_sequence(context, 0);
+  auto& items = result.own_sequence()->items;
+  items.erase(items.begin() + static_cast<std::ptrdiff_t>(at));
   context.set_output(0, std::move(result));
   return ok();
 }

@@ -47,6 +47,57 @@ void agree(std::string_view text, const std::vector<std::vector<NamedValue>>& in
     }
 }
 
+/// A loop that appends takes the sequence it was given; who else holds it does not notice.
+TEST(Specialise, SequencesThatGrow) {
+  const std::string text = R"(
+<ir_version: 8, opset_import: ["" : 17]>
+main (float[1,N] x, int64 n) => (y, z, w, v) {
+  c = Constant <value = bool {1}> ()
+  two = Constant <value_int = 2> ()
+  e = SequenceEmpty ()
+  first = Relu (x)
+  start = SequenceInsert (e, first)
+  a, grown, scan = Loop <body = body (int64 i, bool k, float[1,N] b, seq(float[1,N]) s)
+      => (bool k2, float[1,N] b2, seq(float[1,N]) s4, float[1,N] b3) {
+    k2 = Identity (k)
+    b2 = Neg (b)
+    last = Constant <value_int = -1> ()
+    b4, s2 = Loop <body = inner (int64 j, bool q, float[1,N] d, seq(float[1,N]) t)
+        => (bool q2, float[1,N] d2, seq(float[1,N]) t2) {
+      q2 = Identity (q)
+      d2 = Add (d, first)
+      t1 = SequenceInsert (t, first)
+      zero = Constant <value_int = 0> ()
+      t2 = SequenceInsert (t1, d2, zero)
+    }> (two, k, b2, s)
+    s3 = SequenceErase (s2, last)
+    s4 = SequenceInsert (s3, b2)
+    b3 = Add (b2, b4)
+  }> (n, c, x, start)
+  y = ConcatFromSequence <axis = 0> (grown)
+  twice = SequenceInsert (grown, x)
+  z = ConcatFromSequence <axis = 0> (grown)
+  w = ConcatFromSequence <axis = 0> (twice)
+  v = ConcatFromSequence <axis = 0> (start)
+}
+)";
+  std::vector<std::vector<NamedValue>> inputs;
+  for (const int64_t n : {0, 1, 7, 40})
+    for (const int64_t width : {3, 70})
+      inputs.push_back({{"x", ramp({1, width})}, {"n", Tensor::scalar_int64(n)}});
+  agree(text, inputs);
+  auto session = session_for(text);
+  ASSERT_TRUE(session);
+  for (int round = 0; round < 3; ++round) {
+    auto got = session->run({{"x", ramp({1, 5})}, {"n", Tensor::scalar_int64(9)}});
+    ASSERT_TRUE(got) << got.error().message;
+    EXPECT_EQ((*got)[0].tensor().dim(0), 1 + 4 * 9);
+    EXPECT_EQ((*got)[0].tensor(), (*got)[1].tensor());
+    EXPECT_EQ((*got)[2].tensor().dim(0), 2 + 4 * 9);
+    EXPECT_EQ((*got)[3].tensor().dim(0), 1);
+  }
+}
+
 TEST(ArenaPlan, NeverOverlapsWhatIsAliveTogether) {
   uint64_t state = 1;
   auto next = [&](uint64_t below) {
