@@ -234,7 +234,9 @@ Status run_transpose(KernelRun& run) {
   // takes what is left, which would be too narrow for squares.
   constexpr int64_t kShort = 64;
   const int64_t long_part = std::max<int64_t>(1024, 65536 / std::min(rows, columns));
-  const bool by_rows = s.bytes >= 4 || rows >= columns;
+  // To write along rows is faster but for few of them, and for short elements, whose lines hold
+  // many.
+  const bool by_rows = rows >= columns || (s.bytes >= 4 && rows > kShort);
   const int64_t row_part = by_rows ? long_part : kShort;
   const int64_t column_part = by_rows ? kShort : long_part;
   const int64_t row_parts = std::max<int64_t>(1, rows / row_part);
