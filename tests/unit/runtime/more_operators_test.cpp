@@ -460,6 +460,15 @@ TEST_P(MoreOperators, PoolsOfWidePlanes) {
       pool(attributes, numbers({1, 3, 5, 7, width}, 1));
       pool(attributes, numbers({2, 2, 3, 40, width}, 1));
     }
+  // Steps of three and four, of any number of results.
+  for (const char* step : {"3", "4"})
+    for (const char* taps : {"1", "2", "3", "4", "5", "7", "13"})
+      for (const int64_t width : {13, 16, 21, 30, 35, 50, 52, 67, 112, 113}) {
+        const std::string attributes =
+            std::string("kernel_shape = [2, ") + taps + "], strides = [1, " + step + "]";
+        pool(attributes, numbers({1, 5, 3, width}, 1));
+        pool(attributes + ", pads = [0, 0, 1, 0]", numbers({1, 2, 4, width}, 1, true));
+      }
   // A NaN in one plane of many, and in one slice of many.
   for (const int64_t at : {0, 39, 3 * 70 * 40 + 69 * 40 + 5, 4 * 70 * 40 - 1}) {
     Tensor planes = numbers({1, 5, 70, 40}, 1), slices = numbers({1, 1, 5, 70, 40}, 1);

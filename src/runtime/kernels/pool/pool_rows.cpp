@@ -223,6 +223,59 @@ HWY_INLINE void one_line(const T* x, const PoolLines& s, const float* factors, T
   }
 }
 
+/// Windows three or four numbers apart: the numbers of all windows' first places are one vector,
+/// and so on. Rows that do not fill one have shorter ones, as no more than two vectors may be read
+/// beyond them.
+template <PoolFold kFold, bool kNumbers, int kStride, class D, typename T = hn::TFromD<D>>
+HWY_INLINE void every_few(D d, const T* x, const PoolLines& s, const float* factors, T* out) {
+  using V = hn::Vec<D>;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto sum_at = [&](int64_t i) HWY_ATTR {
+    V sum = hn::Zero(d);
+    for (int64_t k = 0; k < s.taps; k += kStride) {
+      const T* const from = x + i * kStride + k;
+      V of[4];
+      if constexpr (kStride == 3)
+        hn::LoadInterleaved3(d, from, of[0], of[1], of[2]);
+      else
+        hn::LoadInterleaved4(d, from, of[0], of[1], of[2], of[3]);
+      sum = k == 0 ? of[0] : fold_in<kFold, kNumbers>(d, sum, of[0]);
+#pragma GCC unroll 4
+      for (int c = 1; c < kStride; ++c)
+        if (k + c < s.taps) sum = fold_in<kFold, kNumbers>(d, sum, of[c]);
+    }
+    return sum;
+  };
+  if (s.n >= lanes)
+    return cover(s.n, lanes, [&](int64_t i) HWY_ATTR {
+      V sum = sum_at(i);
+      if constexpr (std::is_same_v<T, float>)
+        if (factors != nullptr) sum = hn::Mul(sum, hn::LoadU(d, factors + i));
+      hn::StoreU(sum, d, out + i);
+    });
+  V sum = sum_at(0);
+  if constexpr (std::is_same_v<T, float>)
+    if (factors != nullptr) sum = hn::Mul(sum, load_n(d, factors, s.n));
+  store_n(sum, d, out, s.n);
+}
+template <PoolFold kFold, bool kNumbers, typename T>
+HWY_INLINE void lines_of_every_few(const T* x, const PoolLines& s, T* out) {
+  constexpr int64_t kHalf = HWY_LANES(T) / 2;
+  for (int64_t r = 0; r < s.rows; ++r, x += s.step, out += s.n) {
+    const float* const factors = s.factors == nullptr ? nullptr : s.factors + r * s.n;
+    const auto with = [&](auto d) HWY_ATTR {
+      if (s.stride == 3)
+        every_few<kFold, kNumbers, 3>(d, x, s, factors, out);
+      else
+        every_few<kFold, kNumbers, 4>(d, x, s, factors, out);
+    };
+    if (s.n > kHalf)
+      with(hn::ScalableTag<T>());
+    else
+      with(hn::CappedTag<T, static_cast<size_t>(kHalf)>());
+  }
+}
+
 /// to[i] = from[i] and from[i + by] folded, for i < n; in whole vectors.
 template <PoolFold kFold, bool kNumbers, typename T>
 HWY_INLINE void fold_shifted(const T* from, const T* with, int64_t n, T* to) {
@@ -356,6 +409,10 @@ bool worth_turning_lines(const PoolLines& s, int64_t lanes) {
 template <PoolFold kFold, bool kNumbers, typename T>
 void neighbours_of(const T* x, const PoolLines& s, T* out) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(hn::ScalableTag<T>()));
+  if constexpr (sizeof(T) == 4)
+    if ((s.stride == 3 || s.stride == 4) && s.pixel == 1 && s.dilation == 1 &&
+        s.taps <= 4 * s.stride)
+      return lines_of_every_few<kFold, kNumbers>(x, s, out);
   if (worth_turning_lines(s, lanes)) return strided_lines<kFold, kNumbers>(x, s, out);
   if (worth_doubling(s)) return doubled_lines<kFold, kNumbers>(x, s, out);
   const auto line = s.taps == 3   ? one_line<kFold, kNumbers, 3, T>
