@@ -199,6 +199,11 @@ void run_tiles(const ChainStep* steps, ChainFrame* f, int64_t n) {
 
 int64_t lanes() { return static_cast<int64_t>(hn::Lanes(F())); }
 
+void fill_vectors(float* to, int64_t n, float value) {
+  const auto all = hn::Set(F(), value);
+  for (int64_t i = 0; i < n; i += lanes()) hn::StoreU(all, F(), to + i);
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace tombolo
 HWY_AFTER_NAMESPACE();
@@ -462,6 +467,10 @@ ChainProgram compile_chain(std::span<const ElementwiseStep> steps,
 void run_chain(const ChainProgram& program, ChainFrame& frame, int64_t n) {
   TOMBOLO_TARGET(void(const ChainStep*, ChainFrame*, int64_t), run_tiles)
   (program.steps.data(), &frame, n);
+}
+
+void fill_block(float* to, int64_t n, float value) {
+  TOMBOLO_TARGET(void(float*, int64_t, float), fill_vectors)(to, n, value);
 }
 
 }  // namespace tombolo

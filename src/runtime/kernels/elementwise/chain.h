@@ -51,5 +51,7 @@ ChainProgram compile_chain(std::span<const ops::ElementwiseStep> steps,
 
 /// Runs the program on elements [0, n) of each input and of the output; n is a multiple of `tile`.
 void run_chain(const ChainProgram& program, ChainFrame& frame, int64_t n);
+/// to[i] = value, for i < n; what a vector reaches beyond may be written, too.
+void fill_block(float* to, int64_t n, float value);
 
 }  // namespace tombolo

@@ -102,7 +102,7 @@ const float* spread(const BroadcastLoops<kMaxReal>& loops, int loop, const float
     if (one && whole && held == offset[loop]) return;
     held = one && whole ? offset[loop] : -1;
     if (one)
-      std::fill_n(out, count, *source);
+      fill_block(out, count, *source);  // before what comes behind
     else if (whole)
       lies = source;
     else
