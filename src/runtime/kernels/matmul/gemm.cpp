@@ -575,6 +575,7 @@ void one_tile(const Product& p, const GemmTiles& tiles) {
   const int64_t width = tiles.panel(), whole = p.n / width;
   const auto rows = static_cast<int>(p.m);
   GemmTile t{.a = p.a, .lda = p.lda, .panel_step = p.panel_step, .k = p.k, .ldc = p.ldc};
+  t.near = true;
   t.ldi = p.e.ldi;
   t.row_bias = p.e.row_bias;
   t.clamp = p.e.clamp;
@@ -585,6 +586,7 @@ void one_tile(const Product& p, const GemmTiles& tiles) {
     const bool tail = p.tail != nullptr && panel == whole;
     t.b = tail ? p.tail : p.b + panel * p.panel_step;
     t.ldb = tail ? width : p.ldb;
+    t.next = t.b;
     t.c = p.c + column;
     t.cols = std::min(step * width, p.n - column);
     if (p.e.init != nullptr) t.init = p.e.init + column;

@@ -131,6 +131,8 @@ void wide(const GemmTile& t) {
   const float* HWY_RESTRICT a = t.a;
   const auto* HWY_RESTRICT b = reinterpret_cast<const typename B::Type*>(t.b);
   const int64_t lda = t.lda, ldb = t.ldb, panel = t.panel_step;
+  [[maybe_unused]] const int64_t far = t.near ? 0 : kFarAlone * ldb;
+  [[maybe_unused]] const int64_t ahead = t.near ? 0 : kAlone * ldb;
   Parts<kR, 2 * kP> parts;
   bool any = false;
   for (int64_t k = t.k; k > 0;) {
@@ -138,8 +140,8 @@ void wide(const GemmTile& t) {
     k -= part;
     for (int64_t i = 0; i < part; ++i) {
       if constexpr (kP == 1 && kFormat == PanelFormat::kFloat32) {
-        __builtin_prefetch(b + kFarAlone * ldb, 0, 2);
-        __builtin_prefetch(b + kAlone * ldb);
+        __builtin_prefetch(b + far, 0, 2);
+        __builtin_prefetch(b + ahead);
       } else if constexpr (kP == 1) {
         __builtin_prefetch(b + kFarHalves);
       }

@@ -33,7 +33,10 @@ struct GemmTile {
   float lo = 0, hi = 0;
   /// What will be needed soon: one cache line a step of k is asked for. Null: B some steps ahead.
   const float* next = nullptr;
-  int64_t next_step = 16;     ///< floats from one step of k to the next
+  int64_t next_step = 16;  ///< floats from one step of k to the next
+  /// B is small: wide tiles ask for nothing ahead. What lies behind it may be no memory at all, and
+  /// to find that out takes longer than such a product.
+  bool near = false;
   int64_t next_also = 0;      ///< floats to a second place that is asked for as well
   float* widened = nullptr;   ///< widening tiles: where B goes as floats, for the tiles after this
   bool widened_once = false;  ///< no tile after this: kFixed26 keeps one group there
