@@ -31,6 +31,9 @@ struct SmallProduct {
   int64_t ldc;
   const GemmEpilogue& epilogue;
   int64_t first = 0;  ///< of the columns, in all of C
+  /// Rows of a column or a row of C are summed by short_dots(): by all of them, not those of one
+  /// thread, so that equal ones give equal bits.
+  bool short_rows = false;
 };
 constexpr int64_t kStreamColumns = 2048;
 #endif
@@ -411,10 +414,7 @@ void small_dots(const SmallProduct& p) {
   const int64_t many = columns ? p.n : p.m, few = columns ? p.m : p.n;
   const float *const all = columns ? p.b : p.a, *const each = columns ? p.a : p.b;
   const int64_t step = columns ? p.ldb : p.lda, step_each = columns ? p.lda : p.ldb;
-  constexpr int64_t kShortRows = 64;
-  if (few == 1 && many >= lanes && p.k <= kShortRows &&
-      (columns || (p.ldc == 1 && p.epilogue.is_plain())))
-    return short_dots(p, all, step, many, each);
+  if (p.short_rows) return short_dots(p, all, step, many, each);
   const auto put = [&](int64_t i, int64_t j, float sum) {
     const int64_t row = columns ? j : i, column = columns ? i : j;
     p.c[row * p.ldc + column] = finish(sum, p.alpha, p.epilogue, row, p.first + column);
@@ -541,6 +541,10 @@ bool gemm_small_fits(int64_t m, int64_t n, int64_t k, const GemmEpilogue& epilog
          m * n * k <= 65536 && epilogue.post == nullptr;
 }
 
+namespace {
+constexpr int64_t kShortRows = 64;
+}
+
 void gemm_small(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* b,
                 int64_t ldb, bool trans_b, float alpha, float* c, int64_t ldc,
                 const GemmEpilogue& epilogue) {
@@ -556,6 +560,9 @@ void gemm_small(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, co
     product.ldb = n;
   }
   const bool column = n == 1 && (trans_b || ldb == 1);
+  product.short_rows =
+      k <= kShortRows && ((column && m >= vector_floats() && ldc == 1 && epilogue.is_plain()) ||
+                          (trans_b && m == 1 && n >= vector_floats()));
   if ((trans_b && !turn) || column)
     TOMBOLO_TARGET(Fn, small_dots)(product);
   else
@@ -571,8 +578,9 @@ void gemm_dots(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, con
   using Fn = void(const SmallProduct&);
   parallel(n, std::max<int64_t>(4, 65536 / std::max<int64_t>(1, m * k)),
            [&](int64_t begin, int64_t end) {
-             const SmallProduct product{m,   end - begin, k,         a,   lda,      b + begin * ldb,
-                                        ldb, alpha,       c + begin, ldc, epilogue, begin};
+             SmallProduct product{m,   end - begin, k,         a,   lda,      b + begin * ldb,
+                                  ldb, alpha,       c + begin, ldc, epilogue, begin};
+             product.short_rows = m == 1 && k <= kShortRows && n >= vector_floats();
              TOMBOLO_TARGET(Fn, small_dots)(product);
            });
 }
