@@ -586,7 +586,7 @@ void one_tile(const Product& p, const GemmTiles& tiles) {
     const bool tail = p.tail != nullptr && panel == whole;
     t.b = tail ? p.tail : p.b + panel * p.panel_step;
     t.ldb = tail ? width : p.ldb;
-    t.next = t.b;
+    t.next = t.b;  // what tall tiles read, not what lies behind it
     t.c = p.c + column;
     t.cols = std::min(step * width, p.n - column);
     if (p.e.init != nullptr) t.init = p.e.init + column;

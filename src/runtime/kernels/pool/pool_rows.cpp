@@ -141,6 +141,25 @@ HWY_INLINE T long_window(const T* x, int64_t taps) {
   return sum;
 }
 
+/// out[i] = sum_at(i), the results from i on, times their factors if there are any, for i < n.
+template <class D, typename SumAt, typename T = hn::TFromD<D>>
+HWY_INLINE void give_line(D d, int64_t n, const float* factors, T* out, SumAt&& sum_at) {
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  if (n >= lanes) {
+    cover(n, lanes, [&](int64_t i) HWY_ATTR {
+      auto sum = sum_at(i);
+      if constexpr (std::is_same_v<T, float>)
+        if (factors != nullptr) sum = hn::Mul(sum, hn::LoadU(d, factors + i));
+      hn::StoreU(sum, d, out + i);
+    });
+    return;
+  }
+  auto sum = sum_at(0);
+  if constexpr (std::is_same_v<T, float>)
+    if (factors != nullptr) sum = hn::Mul(sum, load_n(d, factors, n));
+  store_n(sum, d, out, n);
+}
+
 template <PoolFold kFold, bool kNumbers, int kTaps, typename T>
 HWY_INLINE void one_line(const T* x, const PoolLines& s, const float* factors, T* out) {
   const hn::ScalableTag<T> d;
@@ -169,21 +188,6 @@ HWY_INLINE void one_line(const T* x, const PoolLines& s, const float* factors, T
       }
     return sum;
   };
-  const auto line = [&](auto&& sum_at) HWY_ATTR {
-    if (n >= lanes) {
-      cover(n, lanes, [&](int64_t j) HWY_ATTR {
-        V sum = sum_at(j);
-        if constexpr (std::is_same_v<T, float>)
-          if (factors != nullptr) sum = hn::Mul(sum, hn::LoadU(d, factors + j));
-        hn::StoreU(sum, d, out + j);
-      });
-      return;
-    }
-    V sum = sum_at(0);
-    if constexpr (std::is_same_v<T, float>)
-      if (factors != nullptr) sum = hn::Mul(sum, load_n(d, factors, n));
-    store_n(sum, d, out, n);
-  };
   if (s.pixel > 1) {  // whole vectors, wherever they are
     const int64_t pixel = s.pixel, step = s.stride * pixel, down = dilation * pixel;
     for (int64_t p = 0; p * pixel < n; ++p)
@@ -206,8 +210,8 @@ HWY_INLINE void one_line(const T* x, const PoolLines& s, const float* factors, T
     }
     return;
   }
-  if (s.stride == 1) return line(next_to);
-  if (sizeof(T) == 4 && s.stride == 2) return line(every_other);
+  if (s.stride == 1) return give_line(d, n, factors, out, next_to);
+  if (sizeof(T) == 4 && s.stride == 2) return give_line(d, n, factors, out, every_other);
   for (int64_t i = 0; i < n; ++i) {
     T sum = x[i * s.stride];
     for (int64_t k = 1; k < taps; ++k) {
@@ -229,7 +233,6 @@ HWY_INLINE void one_line(const T* x, const PoolLines& s, const float* factors, T
 template <PoolFold kFold, bool kNumbers, int kStride, class D, typename T = hn::TFromD<D>>
 HWY_INLINE void every_few(D d, const T* x, const PoolLines& s, const float* factors, T* out) {
   using V = hn::Vec<D>;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const auto sum_at = [&](int64_t i) HWY_ATTR {
     V sum = hn::Zero(d);
     for (int64_t k = 0; k < s.taps; k += kStride) {
@@ -246,17 +249,7 @@ HWY_INLINE void every_few(D d, const T* x, const PoolLines& s, const float* fact
     }
     return sum;
   };
-  if (s.n >= lanes)
-    return cover(s.n, lanes, [&](int64_t i) HWY_ATTR {
-      V sum = sum_at(i);
-      if constexpr (std::is_same_v<T, float>)
-        if (factors != nullptr) sum = hn::Mul(sum, hn::LoadU(d, factors + i));
-      hn::StoreU(sum, d, out + i);
-    });
-  V sum = sum_at(0);
-  if constexpr (std::is_same_v<T, float>)
-    if (factors != nullptr) sum = hn::Mul(sum, load_n(d, factors, s.n));
-  store_n(sum, d, out, s.n);
+  give_line(d, s.n, factors, out, sum_at);
 }
 template <PoolFold kFold, bool kNumbers, typename T>
 HWY_INLINE void lines_of_every_few(const T* x, const PoolLines& s, T* out) {

@@ -141,13 +141,9 @@ HWY_INLINE bool cover(int64_t n, One&& one) {
     return with(hn::CappedTag<T, 16>());
 }
 
-#if HWY_TARGET == HWY_AVX3
+/// Of the vectors that are shuffled below: bytes by 128 bits, others by whole vectors of AVX-512.
 template <typename T>
 inline constexpr int kFewLanes = sizeof(T) == 1 ? 16 : 64 / sizeof(T);
-#else
-template <typename T>
-inline constexpr int kFewLanes = 16 / sizeof(T);
-#endif
 
 /// Where the lanes of each of kFew vectors come from when rows are put together or taken apart: of
 /// one of the others, whose lane it is.
@@ -189,17 +185,16 @@ HWY_INLINE V place_few(const Places& places, int to, const V* x) {
         y = _mm512_mask_permutexvar_epi16(y, own, at(from), x[from].raw);
     }
     return V{y};
-  }
+  } else
 #endif
-  const hn::CappedTag<uint8_t, 16> d;
-  if constexpr (sizeof(T) == 1) {
+  {
+    const hn::CappedTag<uint8_t, 16> d;
     V y = hn::TableLookupBytesOr0(x[0], hn::LoadU(d, places.lane[to][0]));
 #pragma GCC unroll 8
     for (int from = 1; from < kFew; ++from)
       y = hn::Or(y, hn::TableLookupBytesOr0(x[from], hn::LoadU(d, places.lane[to][from])));
     return y;
   }
-  return x[0];
 }
 
 /// Five to seven columns that lie one after the other, or as many rows that go side by side.
