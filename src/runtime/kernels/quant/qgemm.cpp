@@ -369,16 +369,17 @@ void q_ends(const QFinish& f, int64_t column, int64_t columns, QEnds& e) {
     for (int64_t i = n; i < kMaxQPanel; ++i) to[i] = 0;
   };
   fill(e.add, f.column_add);
+  e.ldo = f.ldo;
+  if (f.kind != QFinish::Kind::kByte)
+    e.out = static_cast<std::byte*>(f.out) + column * int64_t{sizeof(float)};
+  e.integers = f.kind == QFinish::Kind::kInt32;
+  if (e.integers) return;
   fill(e.scale, f.column_scale);
   for (int64_t i = 0; i < columns && f.column_scale == nullptr; ++i) e.scale[i] = 1;
   for (float& scale : e.scale) scale *= f.scale;
   e.biased = f.column_bias != nullptr;
   if (e.biased) fill(e.bias, f.column_bias);
-  e.ldo = f.ldo;
-  if (f.kind == QFinish::Kind::kFloat) {
-    e.out = static_cast<std::byte*>(f.out) + column * int64_t{sizeof(float)};
-    return;
-  }
+  if (f.kind == QFinish::Kind::kFloat) return;
   // Sums of 32 bits times less than 1; numbers of a byte times less than 2^20.
   constexpr float kOwn = 1 << 20;
   e.within = !rest || (std::abs(f.own) < kOwn && std::abs(f.other) < kOwn);
@@ -490,15 +491,15 @@ void plain_rows(const Task& t, const Block& block, const std::byte* panel, const
   const bool share = next != nullptr && tiles.shares;
   if (share) tile.next_step = step;
   const int64_t columns = std::min<int64_t>(tiles.panel, p.n - column);
-  const bool floats = t.finish.kind == QFinish::Kind::kFloat;
+  const bool words = t.finish.kind != QFinish::Kind::kByte;
   const auto& end_rows =
-      floats ? tiles.float_rows : tiles.byte_rows[t.finish.rest != nullptr ? 1 : 0];
+      words ? tiles.word_rows : tiles.byte_rows[t.finish.rest != nullptr ? 1 : 0];
   bool ends_here =
       end_rows[1] != nullptr && t.finish.of_columns() && columns >= tiles.least_columns;
   QEnds ends;
   if (ends_here) q_ends(t.finish, column, columns, ends);
-  ends_here = ends_here && (floats || ends.within);
-  if (ends_here && line && !floats) {
+  ends_here = ends_here && (words || ends.within);
+  if (ends_here && line && !words) {
     tile.next = share ? next : nullptr;
     return line_rows(t, first, last, tile, ends, columns);
   }

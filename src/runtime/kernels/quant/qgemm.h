@@ -78,12 +78,13 @@ using QTileFn = void(const QTile&);
 inline constexpr int kMaxQRows = 14;
 inline constexpr int kMaxQPanel = 32;  ///< columns of a panel, at most
 
-/// What makes bytes or floats of a panel's sums, see QFinish. Of columns that there are not, 0.
+/// What makes the result of a panel's sums, see QFinish. Of columns that there are not, 0.
 struct alignas(64) QEnds {
   int32_t add[kMaxQPanel];
   float scale[kMaxQPanel];
   float bias[kMaxQPanel];  ///< of floats that are `biased`
   bool biased = false;
+  bool integers = false;  ///< the result is the sums with `add`, not floats
   bool within = false;  ///< bytes: 32 bits hold every sum times its scale, with what is added to it
   float own_low = 0, own_high = 0, own = 0, other = 0;
   int32_t rest_zero = 0;
@@ -93,10 +94,10 @@ struct alignas(64) QEnds {
   int8_t least = 0, greatest = 0, middle = 0;
   bool rest_signed = false;
   const std::byte* rest = nullptr;  ///< the panel's columns of the first row, or null
-  std::byte* out = nullptr;         ///< bytes or floats
+  std::byte* out = nullptr;         ///< of the panel's first column
   int64_t ldo = 0;                  ///< elements
 };
-/// The sums of a tile as bytes or floats, from `row` of the result: those that q_finish would make.
+/// A tile of the result from `row` on: what q_finish would make of its sums.
 using QEndTileFn = void(const QTile&, const QEnds&, int64_t row, int64_t columns);
 /// The same for `count` times QTiles::line_rows rows, each `lda` after the one before.
 using QEndLinesFn = void(const QTile&, const QEnds&, int64_t row, int64_t count, int64_t columns);
@@ -117,7 +118,8 @@ struct QTiles {
   /// The broadcast side is unsigned, and QFinish has no addends or scales of rows; second with
   /// QFinish::rest. Null where q_finish does it, as for fewer columns than `least_columns`.
   QEndTileFn* byte_rows[2][kMaxQRows + 1] = {};
-  QEndTileFn* float_rows[kMaxQRows + 1] = {};  ///< the same, of floats; of all heights or none
+  /// The same of 32 bits, floats or QEnds::integers; of all heights or none.
+  QEndTileFn* word_rows[kMaxQRows + 1] = {};
   int least_columns = 1;
   QPackFn* pack_words = nullptr;    ///< null: q_pack_words does it
   QEndLinesFn* byte_lines[2] = {};  ///< as byte_rows; null where there are none
@@ -148,7 +150,7 @@ const QTiles& q_pair_tiles();
 QTiles make_vnni_tiles();
 QTiles make_vnni_pair_tiles();
 QTiles make_byte_tiles();
-/// AVX2's pairs of 16-bit numbers, and what makes bytes and floats of their sums.
+/// AVX2's pairs of 16-bit numbers, and what makes results of their sums.
 QTiles with_ends(QTiles pairs);
 QTiles make_avx_vnni_tiles();
 QTiles make_arm_dot_tiles();
@@ -177,9 +179,9 @@ struct QFinish {
   void* out = nullptr;
   int64_t ldo = 0;  ///< elements from row to row
 
-  /// Bytes or floats that depend on columns alone.
+  /// What is done depends on columns alone.
   bool of_columns() const {
-    return kind != Kind::kInt32 && row_add == nullptr && row_sum == nullptr && row_scale == nullptr;
+    return row_add == nullptr && row_sum == nullptr && row_scale == nullptr;
   }
 };
 /// Fills new `ends` where QFinish::of_columns(); bytes of what is not QEnds::within are q_finish's.

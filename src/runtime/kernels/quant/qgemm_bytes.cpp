@@ -501,13 +501,17 @@ TOMBOLO_AVX2_INLINE void store_bytes(const QEnds& e, const __m256i (&sum)[kR][2]
   }
 }
 
-/// Sums of whole panels as floats.
+/// Whole panels.
 template <int kR>
-TOMBOLO_AVX2_INLINE void store_floats(const QEnds& e, const __m256i (&sum)[kR][2], int64_t row) {
+TOMBOLO_AVX2_INLINE void store_words(const QEnds& e, const __m256i (&sum)[kR][2], int64_t row) {
   float* to = reinterpret_cast<float*>(e.out) + row * e.ldo;
 #pragma GCC unroll 8
   for (int r = 0; r < kR; ++r, to += e.ldo)
     for (int i = 0; i < 2; ++i) {
+      if (e.integers) {
+        _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + 8 * i), sum[r][i]);
+        continue;
+      }
       __m256 x = _mm256_mul_ps(_mm256_cvtepi32_ps(sum[r][i]), _mm256_load_ps(e.scale + 8 * i));
       if (e.biased) x = _mm256_add_ps(x, _mm256_load_ps(e.bias + 8 * i));  // -0 + 0 would be 0
       _mm256_storeu_ps(to + 8 * i, x);
@@ -523,11 +527,11 @@ TOMBOLO_AVX2 void byte_tile(const QTile& t, const QEnds& e, int64_t row, int64_t
 }
 
 template <int kR>
-TOMBOLO_AVX2 void float_tile(const QTile& t, const QEnds& e, int64_t row, int64_t /*columns*/) {
+TOMBOLO_AVX2 void word_tile(const QTile& t, const QEnds& e, int64_t row, int64_t /*columns*/) {
   __m256i sum[kR][2];
   const auto* add = reinterpret_cast<const __m256i*>(e.add);
   accumulate<kR>(t, _mm256_load_si256(add), _mm256_load_si256(add + 1), sum);
-  store_floats<kR>(e, sum, row);
+  store_words<kR>(e, sum, row);
 }
 
 /// Pairs of 16-bit numbers on both sides (pair_tile in qgemm_tile.cpp).
@@ -560,11 +564,10 @@ TOMBOLO_AVX2 void byte_pair_tile(const QTile& t, const QEnds& e, int64_t row, in
 }
 
 template <int kR>
-TOMBOLO_AVX2 void float_pair_tile(const QTile& t, const QEnds& e, int64_t row,
-                                  int64_t /*columns*/) {
+TOMBOLO_AVX2 void word_pair_tile(const QTile& t, const QEnds& e, int64_t row, int64_t /*columns*/) {
   __m256i sum[kR][2];
   accumulate_pairs<kR>(t, e, sum);
-  store_floats<kR>(e, sum, row);
+  store_words<kR>(e, sum, row);
 }
 
 // With AVX-VNNI, which processors without AVX-512 have: four products an instruction, exact.
@@ -668,13 +671,13 @@ TOMBOLO_AVX_VNNI void byte_dot_lines(const QTile& t, const QEnds& e, int64_t row
 }
 
 template <int kR>
-TOMBOLO_AVX_VNNI void float_dot_tile(const QTile& t, const QEnds& e, int64_t row,
-                                     int64_t /*columns*/) {
+TOMBOLO_AVX_VNNI void word_dot_tile(const QTile& t, const QEnds& e, int64_t row,
+                                    int64_t /*columns*/) {
   __m256i sum[kR][2];
   const auto* add = reinterpret_cast<const __m256i*>(e.add);
   accumulate_dots<kR, QDotKind::kUnsignedRows>(t, _mm256_load_si256(add),
                                                _mm256_load_si256(add + 1), sum);
-  store_floats<kR>(e, sum, row);
+  store_words<kR>(e, sum, row);
 }
 
 template <int... kR>
@@ -683,7 +686,7 @@ void fill_dots(QTiles& tiles, std::integer_sequence<int, kR...>) {
   ((tiles.signed_rows[kR + 1] = &dot_tile<kR + 1, QDotKind::kSignedRows>), ...);
   ((tiles.byte_rows[0][kR + 1] = &byte_dot_tile<kR + 1, false>), ...);
   ((tiles.byte_rows[1][kR + 1] = &byte_dot_tile<kR + 1, true>), ...);
-  ((tiles.float_rows[kR + 1] = &float_dot_tile<kR + 1>), ...);
+  ((tiles.word_rows[kR + 1] = &word_dot_tile<kR + 1>), ...);
 }
 template <int... kR>
 void fill_pairs(QTiles& tiles, std::integer_sequence<int, kR...>) {
@@ -697,13 +700,13 @@ void fill(QTiles& tiles, std::integer_sequence<int, kR...>) {
   ((tiles.unsigned_rows[kR + 1] = &sum_tile<kR + 1>), ...);
   ((tiles.byte_rows[0][kR + 1] = &byte_tile<kR + 1, false>), ...);
   ((tiles.byte_rows[1][kR + 1] = &byte_tile<kR + 1, true>), ...);
-  ((tiles.float_rows[kR + 1] = &float_tile<kR + 1>), ...);
+  ((tiles.word_rows[kR + 1] = &word_tile<kR + 1>), ...);
 }
 template <int... kR>
 void fill_ends(QTiles& tiles, std::integer_sequence<int, kR...>) {
   ((tiles.byte_rows[0][kR + 1] = &byte_pair_tile<kR + 1, false>), ...);
   ((tiles.byte_rows[1][kR + 1] = &byte_pair_tile<kR + 1, true>), ...);
-  ((tiles.float_rows[kR + 1] = &float_pair_tile<kR + 1>), ...);
+  ((tiles.word_rows[kR + 1] = &word_pair_tile<kR + 1>), ...);
 }
 
 }  // namespace

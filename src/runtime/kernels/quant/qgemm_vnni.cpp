@@ -273,30 +273,31 @@ TOMBOLO_VNNI void byte_lines(const QTile& t, const QEnds& ends, int64_t row, int
     lines<kRest, false>(t, ends, row, count, columns);
 }
 
-TOMBOLO_VNNI_INLINE void store_floats(const QEnds& e, __m512i sum, int i, __mmask16 some,
-                                      float* to) {
+TOMBOLO_VNNI_INLINE void store_words(const QEnds& e, __m512i sum, int i, __mmask16 some,
+                                     float* to) {
+  if (e.integers) return _mm512_mask_storeu_epi32(to + 16 * i, some, sum);
   __m512 x = _mm512_mul_ps(_mm512_cvtepi32_ps(sum), _mm512_load_ps(e.scale + 16 * i));
   if (e.biased) x = _mm512_add_ps(x, _mm512_load_ps(e.bias + 16 * i));  // -0 + 0 would be 0
   _mm512_mask_storeu_ps(to + 16 * i, some, x);
 }
 template <int kR, int... r>
-TOMBOLO_VNNI_INLINE void store_floats(const QEnds& e, const __m512i (&acc)[kR][2], int64_t row,
-                                      int64_t columns, std::integer_sequence<int, r...>) {
+TOMBOLO_VNNI_INLINE void store_words(const QEnds& e, const __m512i (&acc)[kR][2], int64_t row,
+                                     int64_t columns, std::integer_sequence<int, r...>) {
   const int64_t ldo = e.ldo;
   const uint32_t some = columns >= 32 ? 0xFFFFFFFFu : (1u << columns) - 1;
   float* to = reinterpret_cast<float*>(e.out) + row * ldo;
-  ((store_floats(e, acc[r][0], 0, static_cast<__mmask16>(some), to + r * ldo),
-    store_floats(e, acc[r][1], 1, static_cast<__mmask16>(some >> 16), to + r * ldo)),
+  ((store_words(e, acc[r][0], 0, static_cast<__mmask16>(some), to + r * ldo),
+    store_words(e, acc[r][1], 1, static_cast<__mmask16>(some >> 16), to + r * ldo)),
    ...);
 }
 
-/// A tile whose sums become floats at once.
+/// A tile whose sums become words of the result at once.
 template <int kR>
-TOMBOLO_VNNI void float_tile(const QTile& t, const QEnds& ends, int64_t row, int64_t columns) {
+TOMBOLO_VNNI void word_tile(const QTile& t, const QEnds& ends, int64_t row, int64_t columns) {
   __m512i acc[kR][2];
   accumulate<kR, QDotKind::kUnsignedRows>(t, _mm512_load_si512(ends.add),
                                           _mm512_load_si512(ends.add + 16), acc);
-  store_floats(ends, acc, row, columns, std::make_integer_sequence<int, kR>());
+  store_words(ends, acc, row, columns, std::make_integer_sequence<int, kR>());
 }
 
 /// Thirty-two columns of four rows at a time. Bytes of two rows beside one another are pairs, of
@@ -341,7 +342,7 @@ void fill(QTiles& tiles, std::integer_sequence<int, kR...>) {
   ((tiles.signed_rows[kR + 1] = &tile<kR + 1, QDotKind::kSignedRows>), ...);
   ((tiles.byte_rows[0][kR + 1] = &byte_tile<kR + 1, false>), ...);
   ((tiles.byte_rows[1][kR + 1] = &byte_tile<kR + 1, true>), ...);
-  ((tiles.float_rows[kR + 1] = &float_tile<kR + 1>), ...);
+  ((tiles.word_rows[kR + 1] = &word_tile<kR + 1>), ...);
 }
 template <int... kR>
 void fill_pairs(QTiles& tiles, std::integer_sequence<int, kR...>) {
