@@ -30,8 +30,10 @@ TEST_P(Networks, TransposedConvolutions) {
           {{2, 6, 7, 9}});
   }
   agree(constant("w", {4, 3, 3}), "y = ConvTranspose <strides = [2]> (x, w)", {{2, 4, 9}});
-  // Windows side by side, and rows that one more output makes longer.
-  for (const char* list : {"strides = [2, 2]", "strides = [2, 2], output_padding = [1, 1]"})
+  // Windows side by side or apart, and rows that more outputs make longer.
+  for (const char* list : {"strides = [2, 2]", "strides = [2, 2], output_padding = [1, 1]",
+                           "strides = [3, 4], output_padding = [2, 3], pads = [1, 0, 0, 1]",
+                           "strides = [2, 3]", "strides = [4, 7], output_padding = [0, 6]"})
     for (const int64_t width : {3, 16, 17, 40})
       agree(constant("w", {5, 3, 2, 2}) + ", " + constant("b", {3}),
             std::string("y = ConvTranspose <") + list + "> (x, w, b)", {{2, 5, 4, width}});

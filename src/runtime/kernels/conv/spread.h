@@ -25,7 +25,8 @@ struct SpreadPlan {
   std::vector<Stretch> stretches;     ///< those of a part of a row one after the other
   std::vector<size_t> first_stretch;  ///< of each part, and the end
   int64_t length = 0;                 ///< of such a part
-  bool side_by_side = false;          ///< windows do not meet, and cover all
+  bool apart = false;         ///< windows do not meet, and rows of Y begin with the first of a row
+  bool side_by_side = false;  ///< apart, and they cover all
 };
 SpreadPlan plan_spread(const ConvGeometry& shape);
 
