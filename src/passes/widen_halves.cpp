@@ -175,10 +175,10 @@ class Widen {
       if (!r_.is(node, op)) continue;
       const bool combines = (op == "ScatterND" || op == "ScatterElements") &&
                             AttributeReader(*node).get_string("reduction", "none") != "none";
-      if (combines || contains(kComputes, op))
-        count += computes(*node);
-      else if (contains(kMoves, op))
+      if (contains(kMoves, op) || picks(*node))
         count += moves(*node);
+      else if (combines || contains(kComputes, op))
+        count += computes(*node);
       else if (contains(kOrders, op) && half(node->input(0)))
         count += orders(*node);
     }
@@ -267,6 +267,13 @@ class Widen {
     }
     rebuild(node, inputs);
     return 1;
+  }
+
+  /// A Resize that gives elements as they are.
+  bool picks(const Node& node) const {
+    const AttributeReader attributes(node);
+    return node.op_type() == "Resize" && attributes.get_string("mode", "nearest") == "nearest" &&
+           attributes.get_string("coordinate_transformation_mode", "") != "tf_crop_and_resize";
   }
 
   size_t moves(Node& node) {

@@ -180,6 +180,24 @@ TEST_P(ImageOperators, NearestNeighbours) {
                 {{"x", numbers({2, 3, 7, width}, 1, true)}});
 }
 
+// Of a few bytes, whose rows are shuffled, images with channels in front and behind.
+TEST_P(ImageOperators, NearestNeighboursOfShortElements) {
+  for (const auto& [name, dtype] : {std::pair{"uint8", DType::kUInt8},
+                                    {"float16", DType::kFloat16},
+                                    {"double", DType::kFloat64}})
+    for (const char* scales : {"1, 1, 2, 2", "1, 1, 1.3, 0.5", "1, 1, 3, 0.8", "1, 1, 1, 1.37",
+                               "1, 1, 0.6, 0.3", "1, 2, 1.5, 1", "1, 1.4, 0.7, 1"})
+      for (const int64_t width : {3, 9, 16, 17, 40, 67})
+        for (const Dims& dims : {Dims{2, 3, width, 3}, Dims{2, 3, 7, width}}) {
+          Tensor x = *Tensor::allocate(dtype, dims);
+          const std::span<std::byte> bytes = x.mutable_bytes();
+          for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = std::byte(i * 37 % 61);
+          agree(std::string("main (") + name + "[A,B,C,D] x) => (y) <float[4] s = {" + scales +
+                    "}> { y = Resize <mode = \"nearest\"> (x, , s) }",
+                {{"x", x}});
+        }
+}
+
 TEST_P(ImageOperators, MaxRoiPool) {
   const float regions[] = {0,   2, 1,  8, 9, 1,  -3, -2, 5, 4,  1,  0,  0,  22, 18, 0, 12,
                            9,   4, 20, 1, 3, 4,  3,  4,  0, 30, 30, 40, 40, 1,  0,  0, 400,

@@ -1,11 +1,12 @@
 // Resize by nearest neighbours: to twice the width of 32-bit elements, where each row is doubled,
 // into two rows at once where it comes twice; else of pixels, that is what follows the last axis
-// that changes, or single elements.
+// that changes, or single elements, by vectors where they are small.
 
 #include <algorithm>
 #include <cstring>
 #include <vector>
 
+#include "runtime/kernels/image/pick_bytes.h"
 #include "runtime/kernels/image/resample.h"
 #include "runtime/kernels/image/resize_query.h"
 #include "runtime/kernels/isa.h"
@@ -21,7 +22,8 @@ struct NearestState final : KernelState {
   /// Of pixels: where each of a row's comes from, and their bytes; no pixels of an element.
   std::vector<int64_t> columns;
   size_t pixel = 0;
-  std::vector<int32_t> places;  ///< the same of pixels of 32 bits, counted in those
+  std::vector<int32_t> places;     ///< the same of pixels of 32 bits, counted in those
+  std::optional<BytePicks> picks;  ///< the same of other pixels, where rows are picked by vectors
 };
 
 bool stays(const std::vector<ops::ResizeTaps>& places, int64_t length) {
@@ -78,6 +80,8 @@ bool plan_nearest(const KernelQuery& q, NearestState& s) {
   if (s.pixel == 4 && count >= 16 && dense && s.row <= INT32_MAX &&
       std::is_sorted(s.columns.begin(), s.columns.end()))
     for (const int64_t column : s.columns) s.places.push_back(static_cast<int32_t>(column / 4));
+  else if (s.pixel < BytePicks::kBlock)
+    s.picks = plan_byte_picks(s.columns, static_cast<int64_t>(s.pixel), s.row);
   return true;
 }
 bool supports_nearest(const KernelQuery& q) {
@@ -116,6 +120,9 @@ void copy_pixels(const KernelRun& run, const NearestState& s, const std::byte* x
                                        : copy_row<0>;
   run.parallel_for(static_cast<int64_t>(s.rows.size()), std::max<int64_t>(1, (1 << 16) / row_bytes),
                    [&](int64_t begin, int64_t end) {
+                     if (s.picks)
+                       return pick_bytes(*s.picks, x, s.rows.data() + begin, end - begin,
+                                         y + begin * row_bytes);
                      for (int64_t r = begin; r < end; ++r) {
                        const int64_t source = s.rows[static_cast<size_t>(r)];
                        std::byte* to = y + r * row_bytes;
