@@ -3,7 +3,7 @@ BUILD := build/release
 JOBS ?= $(shell nproc)
 export TOMBOLO_SHARED ?= $(abspath ../shared)
 
-.PHONY: all demo test bench bench-load soak tsan aarch64 check install format fuzz clean oracle-keras oracle-onnx oracle-pytorch
+.PHONY: all demo test bench bench-load soak tsan amx aarch64 check install format fuzz clean oracle-keras oracle-onnx oracle-pytorch
 
 all: $(BUILD)/build.ninja
 	ninja -C $(BUILD) -j$(JOBS) tombolo_cli
@@ -47,6 +47,13 @@ tsan:
 	ninja -C build/tsan -j$(JOBS) tombolo_unit tombolo_soak
 	build/tsan/tests/tombolo_unit --gtest_brief=1
 	build/tsan/tests/tombolo_soak $${SECONDS_EACH:-60}
+
+# The unit tests with AMX's instructions emulated by AVX-512, on processors that have VNNI and bf16 but no AMX.
+amx:
+	@tools/setup.sh test
+	cmake --preset amx
+	ninja -C build/amx -j$(JOBS) tombolo_cli tombolo_unit
+	build/amx/tests/tombolo_unit --gtest_brief=1
 
 # For 64-bit Arm, cross-compiled on Debian; the unit and text tests, and models of Keras and PyTorch, run under qemu (an hour).
 aarch64:

@@ -109,6 +109,10 @@ CpuFeatures detect() {
     const Leaf leaf = cpuid(row.leaf, row.subleaf);
     features.*row.flag = (leaf[row.reg] >> row.bit & 1) && (state & row.state) == row.state;
   }
+#ifdef TOMBOLO_EMULATE_AMX
+  features.amx_int8 = features.avx512vnni;
+  features.amx_bf16 = features.avx512bf16;
+#endif
   const Leaf vendor = cpuid(0);
   const auto made_by = [&](uint32_t ebx, uint32_t edx, uint32_t ecx) {
     return vendor[kEbx] == ebx && vendor[kEdx] == edx && vendor[kEcx] == ecx;

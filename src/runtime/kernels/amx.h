@@ -18,3 +18,7 @@ struct alignas(64) TileConfig {
 
 // The compiler does not know that tile instructions read and write memory.
 #define TOMBOLO_AMX_FENCE() __asm__ volatile("" ::: "memory")
+
+#ifdef TOMBOLO_EMULATE_AMX
+#include "runtime/kernels/amx_emulated.h"
+#endif

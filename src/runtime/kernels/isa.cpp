@@ -69,7 +69,9 @@ bool allows(Extras least) { return extras().load(std::memory_order_relaxed) >= l
 
 /// The registers of tiles are large: Linux gives them to a process that asks.
 bool tiles_granted() {
-#if defined(__x86_64__) && defined(__linux__)
+#if defined(TOMBOLO_EMULATE_AMX)
+  return true;
+#elif defined(__x86_64__) && defined(__linux__)
   constexpr long kRequestPermission = 0x1023, kTileData = 18;  // <asm/prctl.h>, XFEATURE_XTILEDATA
   return ::syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
 #else

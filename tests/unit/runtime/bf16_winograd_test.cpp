@@ -28,9 +28,13 @@ constexpr BlockedCase kCases[] = {
 class Bf16WinogradConvolution : public ::testing::Test {
  protected:
   void SetUp() override {
+    limit_extras(Extras::kDot);  // its tiles are not AMX's
     if (!has_bf16_dot()) GTEST_SKIP() << "no bf16 on this machine";
   }
-  void TearDown() override { set_thread_count(0); }
+  void TearDown() override {
+    limit_extras(Extras::kTiles);
+    set_thread_count(0);
+  }
 
   /// Whole numbers up to `most`, or any.
   std::vector<float> numbers(int64_t count, int most) {
