@@ -43,8 +43,8 @@ Status run_reverse_sequence(KernelContext& context) {
     length[static_cast<size_t>(b)] = given;
   }
   const auto bytes = x->is_string() ? int64_t{0} : run * static_cast<int64_t>(bytes_of(x->dtype()));
-  if (run == 1 && batch_axis == 0 && bytes != 0) {
-    const auto turn = [&]<typename T>(const T* from, T* to) {
+  if (run == 1 && bytes != 0) {
+    const auto turn_rows = [&]<typename T>(const T* from, T* to) {
       context.parallel_for(batch, std::max<int64_t>(1, (1 << 14) / std::max<int64_t>(1, times)),
                            [&](int64_t begin, int64_t end) {
                              for (int64_t b = begin; b < end; ++b) {
@@ -54,6 +54,19 @@ Status run_reverse_sequence(KernelContext& context) {
                                std::copy_n(row + n, times - n, rest);
                              }
                            });
+    };
+    const auto turn_columns = [&]<typename T>(const T* from, T* to) {
+      context.parallel_for(times, std::max<int64_t>(1, (1 << 14) / std::max<int64_t>(1, batch)),
+                           [&](int64_t begin, int64_t end) {
+                             for (int64_t t = begin; t < end; ++t)
+                               for (int64_t b = 0; b < batch; ++b) {
+                                 const int64_t n = length[static_cast<size_t>(b)];
+                                 to[t * batch + b] = from[(t < n ? n - 1 - t : t) * batch + b];
+                               }
+                           });
+    };
+    const auto turn = [&]<typename T>(const T* from, T* to) {
+      batch_axis == 0 ? turn_rows(from, to) : turn_columns(from, to);
       return ok();
     };
     if (bytes == 4) return turn(x->data<uint32_t>(), out->data<uint32_t>());

@@ -620,11 +620,52 @@ void expect_exact_product(const QTiles& tiles, int64_t m, int64_t n, int64_t k,
 template <typename Bytes>
 void products_of_bytes_are_exact(const QTiles& tiles, Bytes&& bytes) {
   for (const int64_t m : {1, 3, 13, 30})
-    for (const int64_t n : {1, 17, 32, 70})
+    for (const int64_t n : {1, 16, 17, 32, 42, 70})
       for (const int64_t k : {1, 3, 4, 7, 64, 301}) {
         const auto a = bytes(static_cast<size_t>(m * k)), b = bytes(static_cast<size_t>(k * n));
         expect_exact_product(tiles, m, n, k, a, b);
       }
+}
+
+// Tiles make bytes and floats of their sums themselves where they can: those that q_finish makes.
+TEST_P(Kernels, ResultsOfTilesAreThoseOfSums) {
+  const QTiles& tiles = q_tiles();
+  constexpr int64_t k = 52, kMost = 48;
+  const std::vector<int32_t> add(kMost, 77);
+  std::vector<float> scales(kMost);
+  for (size_t j = 0; j < scales.size(); ++j) scales[j] = 0.0004f + 0.00001f * static_cast<float>(j);
+  for (int64_t m = 1; m <= 30; ++m)
+    for (const int64_t n : {5, 15, 16, 24, 32, 33, 48}) {
+      const auto a = bytes(static_cast<size_t>(m * k)), b = bytes(static_cast<size_t>(k * n)),
+                 more = bytes(static_cast<size_t>(m * n));
+      std::vector<std::byte> rows(static_cast<size_t>(m * q_row_bytes(k, tiles)) + 64),
+          panels(q_panel_bytes(k, n, tiles) + 64);
+      std::vector<int32_t> ignored(static_cast<size_t>(n) + 64), c(static_cast<size_t>(m * n));
+      q_pack_rows(a.data(), k, m, k, false, false, rows.data(), tiles);
+      q_pack_panels(b.data(), n, 1, k, n, false, true, panels.data(), ignored.data(), tiles);
+      QFinish finish;
+      finish.out = c.data();
+      finish.ldo = n;
+      qgemm(m, n, k, rows.data(), panels.data(), finish, tiles);
+      finish.column_add = add.data();
+      finish.column_scale = scales.data();
+      for (const auto kind : {QFinish::Kind::kFloat, QFinish::Kind::kByte})
+        for (const bool rest : {false, true}) {
+          finish.kind = kind;
+          finish.zero_point = 120;
+          finish.rest = rest && kind == QFinish::Kind::kByte
+                            ? reinterpret_cast<const std::byte*>(more.data())
+                            : nullptr;
+          finish.rest_zero = 100, finish.zero_point2 = 90;
+          finish.own = 0.7f, finish.other = 0.4f;
+          std::vector<std::byte> want(static_cast<size_t>(4 * m * n)), got(want.size());
+          finish.out = want.data();
+          q_finish(finish, c.data(), n, 0, m, 0, n);
+          finish.out = got.data();
+          qgemm(m, n, k, rows.data(), panels.data(), finish, tiles);
+          ASSERT_EQ(got, want) << m << " " << n << " " << rest;
+        }
+    }
 }
 
 TEST_P(Kernels, SumsOfRowsOfBytesAreExact) {

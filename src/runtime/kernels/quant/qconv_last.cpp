@@ -53,12 +53,18 @@ struct ShiftedCopy {
   }
 };
 
+/// Of the last panel a tile takes the half alone that has columns, where it can.
+int64_t halves_of_panels(const QProduct& p) {
+  const int64_t panel = p.inner->panel, last = p.n % panel;
+  return 2 * ((p.n + panel - 1) / panel) - (last > 0 && last < p.inner->line_columns ? 1 : 0);
+}
+
 /// Products of tiles in rows of groups of k times panels.
 int64_t cost_of_product(const QProduct& p) {
   int64_t rows = 0;
   for (const QTileRows& tile : p.tiles) rows += cost_of_rows(p, tile.count);
   return rows * static_cast<int64_t>(p.offsets.size()) * p.inner->groups_of(p.run) *
-         ((p.n + p.inner->panel - 1) / p.inner->panel);
+         halves_of_panels(p) / 2;
 }
 
 /// Rows of results that end within a tile leave it with rows that nobody wants, or with fewer than
@@ -99,6 +105,22 @@ void copy_numbers(const uint8_t* from, int64_t n, int element, uint8_t mask, std
   auto* numbers = reinterpret_cast<int16_t*>(to);
   for (int64_t i = 0; i < n; ++i) numbers[i] = static_cast<uint8_t>(from[i] ^ mask);
 }
+/// Pixels of n bytes, whose next in x is `step` bytes away.
+void copy_pixels(const uint8_t* from, int64_t step, int64_t pixels, int64_t n, uint8_t mask,
+                 std::byte* to) {
+  if (n % 8 != 0 || n > 64) {
+    for (; pixels > 0; --pixels, from += step, to += n) copy_numbers(from, n, 1, mask, to);
+    return;
+  }
+  const uint64_t turn = mask * uint64_t{0x0101010101010101};
+  for (; pixels > 0; --pixels, from += step, to += n)
+    for (int64_t i = 0; i < n; i += 8) {
+      uint64_t word;
+      std::memcpy(&word, from + i, sizeof word);
+      word ^= turn;
+      std::memcpy(to + i, &word, sizeof word);
+    }
+}
 void fill_numbers(uint8_t value, int64_t n, int element, std::byte* to) {
   if (element == 1)
     std::memset(to, value, static_cast<size_t>(n));
@@ -128,9 +150,13 @@ void copy_shifted(const QConvPlan& plan, const uint8_t* x, uint8_t zero, std::by
     fill_numbers(fill, first * channels, plan.element, out);
     const int64_t pixel = channels * plan.element;
     const uint8_t* from = x + (y * g.in[2] + first * step + left) * channels;
-    const int64_t pixels = step == 1 ? last - first : 1;
-    for (int64_t at = first; at < last; at += pixels, from += step * channels)
-      copy_numbers(from, pixels * channels, plan.element, mask, out + at * pixel);
+    if (step != 1 && plan.element == 1) {
+      copy_pixels(from, step * channels, last - first, channels, mask, out + first * pixel);
+    } else {
+      const int64_t pixels = step == 1 ? last - first : 1;
+      for (int64_t at = first; at < last; at += pixels, from += step * channels)
+        copy_numbers(from, pixels * channels, plan.element, mask, out + at * pixel);
+    }
     fill_numbers(fill, (width - last) * channels, plan.element, out + last * pixel);
   };
   parallel(rows * g.kernel[2], std::max<int64_t>(1, 16384 / row_bytes),
@@ -221,7 +247,7 @@ void sum_windows(const QConvPlan& plan, const std::byte* x, int32_t* sums) {
 }  // namespace
 
 bool q_rows_apart(const QProduct& p, int64_t height, int64_t width, int64_t period) {
-  return 13 * height * cost_of_rows(p, width) < 10 * cost_of_rows(p, (height - 1) * period + width);
+  return height * cost_of_rows(p, width) < cost_of_rows(p, (height - 1) * period + width);
 }
 
 void q_add_lines(QProduct& p, int64_t offset, int64_t count, int64_t period, int64_t useful,

@@ -41,6 +41,12 @@ void q_turn_bytes(const uint8_t* from, int64_t n, uint8_t mask, uint8_t* to) {
     for (uint64_t& word : words) word ^= turn;
     std::memcpy(to + i, words, 32);
   }
+  for (; i + 8 <= n; i += 8) {
+    uint64_t word;
+    std::memcpy(&word, from + i, sizeof word);
+    word ^= turn;
+    std::memcpy(to + i, &word, sizeof word);
+  }
   for (; i < n; ++i) to[i] = from[i] ^ mask;
 }
 
@@ -491,6 +497,7 @@ void plain_rows(const Task& t, const Block& block, const std::byte* panel, const
   const bool share = next != nullptr && tiles.shares;
   if (share) tile.next_step = step;
   const int64_t columns = std::min<int64_t>(tiles.panel, p.n - column);
+  tile.columns = columns;
   const bool words = t.finish.kind != QFinish::Kind::kByte;
   const auto& end_rows =
       words ? tiles.word_rows : tiles.byte_rows[t.finish.rest != nullptr ? 1 : 0];
@@ -499,7 +506,7 @@ void plain_rows(const Task& t, const Block& block, const std::byte* panel, const
   QEnds ends;
   if (ends_here) q_ends(t.finish, column, columns, ends);
   ends_here = ends_here && (words || ends.within);
-  if (ends_here && line && !words) {
+  if (ends_here && line && !words && columns >= tiles.line_columns) {
     tile.next = share ? next : nullptr;
     return line_rows(t, first, last, tile, ends, columns);
   }

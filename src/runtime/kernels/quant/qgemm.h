@@ -72,6 +72,7 @@ struct QTile {
   /// `next_step` bytes on. Null: nothing is.
   const std::byte* next = nullptr;
   int64_t next_step = 0;
+  int64_t columns = INT64_MAX;  ///< of the panel, or more: sums beyond may be left out
 };
 using QTileFn = void(const QTile&);
 
@@ -127,6 +128,9 @@ struct QTiles {
   /// Of k, at most: of longer sums what becomes of them takes little, and tiles of more rows read
   /// the panel less often.
   int line_groups = 0;
+  /// Of lines, at least: fewer are as many sums of a row, and lines have too few rows to add them
+  /// up without waiting.
+  int line_columns = 1;
   /// Tiles of so many rows ask for QTile::ahead: of fewer it is better to ask before, and more
   /// share the next panel among them, where `shares` (QTile::next).
   int least_asking = 0, most_asking = 0;

@@ -93,8 +93,43 @@ TOMBOLO_VNNI_INLINE void accumulate(const QTile& t, __m512i from0, __m512i from1
   accumulate<kR, kKind>(t, from0, from1, acc, std::make_integer_sequence<int, q_turns(kR)>());
 }
 
+constexpr int kLeastNarrow = 4;  ///< rows; fewer would wait for their own sums
+
+/// Of up to 16 columns, whose sums are half as many.
+template <int kR>
+TOMBOLO_VNNI_INLINE void accumulate_narrow(const QTile& t, __m512i from, __m512i (&acc)[kR]) {
+#pragma GCC unroll 16
+  for (int r = 0; r < kR; ++r) acc[r] = from;
+  const std::byte* next = t.next != nullptr ? t.next : t.b;
+  for (int64_t s = 0; s < t.stretches; ++s) {
+    RowPointers<std::byte, kR> a(t.a + (t.offsets != nullptr ? t.offsets[s] : 0), t.lda);
+    const std::byte* b = t.b + s * t.stretch_bytes;
+    for (int64_t g = t.groups; g > 0; --g, a.advance(4), b += 128) {
+      if constexpr (kR > kMostAsking) {
+        _mm_prefetch(next, _MM_HINT_T1);
+        next += t.next_step;
+      }
+      const __m512i columns = _mm512_loadu_si512(b);
+#pragma GCC unroll 16
+      for (int r = 0; r < kR; ++r)
+        add_byte_products(acc[r], _mm512_set1_epi32(word_at(a.at(r))), columns);
+    }
+  }
+}
+
+/// Not inlined, nor are those below: the compiler would keep the sums of wide tiles on the stack.
+template <int kR>
+TOMBOLO_VNNI __attribute__((noinline)) void narrow_tile(const QTile& t) {
+  __m512i acc[kR];
+  accumulate_narrow<kR>(t, _mm512_setzero_si512(), acc);
+#pragma GCC unroll 16
+  for (int r = 0; r < kR; ++r) _mm512_storeu_si512(t.c + r * t.ldc, acc[r]);
+}
+
 template <int kR, QDotKind kKind>
 TOMBOLO_VNNI void tile(const QTile& t) {
+  if constexpr (kR >= kLeastNarrow && kKind == QDotKind::kUnsignedRows)
+    if (t.columns <= 16) return narrow_tile<kR>(t);
   __m512i acc[kR][2];
   accumulate<kR, kKind>(t, _mm512_setzero_si512(), _mm512_setzero_si512(), acc);
   if constexpr (kKind == QDotKind::kPairs)
@@ -161,13 +196,18 @@ TOMBOLO_VNNI_INLINE __m512i row_of(const Ends& e, const __m512i (&sums)[2], cons
       e.zero);
 }
 
+/// Numbers of 16 bits as bytes of the result, in the order of the columns.
+TOMBOLO_VNNI_INLINE __m512i bytes_of(const Ends& e, __m512i first, __m512i second) {
+  __m512i bytes = _mm512_packs_epi16(first, second);
+  bytes = _mm512_max_epi8(_mm512_min_epi8(bytes, e.greatest), e.least);
+  return _mm512_permutexvar_epi32(e.order, _mm512_xor_si512(bytes, e.flip));
+}
+
 /// Two rows that row_of() made, or the first alone.
 template <bool kWhole>
 TOMBOLO_VNNI_INLINE void store_rows(const Ends& e, __m512i first, __m512i second, bool both,
                                     int64_t ldo, __mmask32 some, std::byte* to) {
-  __m512i bytes = _mm512_packs_epi16(first, second);
-  bytes = _mm512_max_epi8(_mm512_min_epi8(bytes, e.greatest), e.least);
-  bytes = _mm512_permutexvar_epi32(e.order, _mm512_xor_si512(bytes, e.flip));
+  const __m512i bytes = bytes_of(e, first, second);
   const __m256i low = _mm512_castsi512_si256(bytes), high = _mm512_extracti64x4_epi64(bytes, 1);
   if constexpr (kWhole) {
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), low);
@@ -197,8 +237,47 @@ TOMBOLO_VNNI_INLINE void store_bytes(const QEnds& q, const __m512i (&acc)[kR][2]
   }
 }
 
+/// Up to 16 columns: four rows at a time, as store_rows() has two of 32.
+template <int kR, bool kRest>
+TOMBOLO_VNNI __attribute__((noinline)) void narrow_byte_tile(const QTile& t, const QEnds& q,
+                                                             int64_t row, int64_t columns) {
+  __m512i acc[kR];
+  accumulate_narrow<kR>(t, _mm512_load_si512(q.add), acc);
+  const Ends e = ends_of(q);
+  const auto some = static_cast<__mmask16>((1u << columns) - 1);
+  const int64_t ldo = q.ldo;
+  std::byte* to = q.out + row * ldo;
+  const std::byte* rest = kRest ? q.rest + row * ldo : nullptr;
+  const auto pair = [&](int r, int at) TOMBOLO_VNNI __attribute__((always_inline)) {
+    // Of a row that there is not, the one before.
+    const int next = r + 1 < kR ? 1 : 0;
+    const std::byte* const more = kRest ? rest + at * ldo : nullptr;
+    return _mm512_adds_epi16(
+        _mm512_packs_epi32(
+            number<kRest>(e, 0, acc[r], more, some),
+            number<kRest>(e, 0, acc[r + next], kRest ? more + next * ldo : nullptr, some)),
+        e.zero);
+  };
+  const auto store = [&](int r, __m512i bytes) TOMBOLO_VNNI __attribute__((always_inline)) {
+    _mm_mask_storeu_epi8(to, some, _mm512_castsi512_si128(bytes));
+    if (r + 1 < kR) _mm_mask_storeu_epi8(to + ldo, some, _mm512_extracti32x4_epi32(bytes, 1));
+    if (r + 2 < kR) _mm_mask_storeu_epi8(to + 2 * ldo, some, _mm512_extracti32x4_epi32(bytes, 2));
+    if (r + 3 < kR) _mm_mask_storeu_epi8(to + 3 * ldo, some, _mm512_extracti32x4_epi32(bytes, 3));
+  };
+#pragma GCC unroll 16
+  for (int r = 0; r < kR; r += 4) {
+    const __m512i first = pair(r, 0);
+    const __m512i second = r + 2 < kR ? pair(r + 2, 2) : first;
+    store(r, bytes_of(e, first, second));
+    to += 4 * ldo;
+    if constexpr (kRest) rest += 4 * ldo;
+  }
+}
+
 template <int kR, bool kRest>
 TOMBOLO_VNNI void byte_tile(const QTile& t, const QEnds& ends, int64_t row, int64_t columns) {
+  if constexpr (kR >= kLeastNarrow)
+    if (columns <= 16) return narrow_byte_tile<kR, kRest>(t, ends, row, columns);
   __m512i acc[kR][2];
   accumulate<kR, QDotKind::kUnsignedRows>(t, _mm512_load_si512(ends.add),
                                           _mm512_load_si512(ends.add + 16), acc);
@@ -291,9 +370,23 @@ TOMBOLO_VNNI_INLINE void store_words(const QEnds& e, const __m512i (&acc)[kR][2]
    ...);
 }
 
+template <int kR, int... r>
+TOMBOLO_VNNI __attribute__((noinline)) void narrow_word_tile(const QTile& t, const QEnds& ends,
+                                                             int64_t row, int64_t columns,
+                                                             std::integer_sequence<int, r...>) {
+  __m512i acc[kR];
+  accumulate_narrow<kR>(t, _mm512_load_si512(ends.add), acc);
+  float* to = reinterpret_cast<float*>(ends.out) + row * ends.ldo;
+  (store_words(ends, acc[r], 0, static_cast<__mmask16>((1u << columns) - 1), to + r * ends.ldo),
+   ...);
+}
+
 /// A tile whose sums become words of the result at once.
 template <int kR>
 TOMBOLO_VNNI void word_tile(const QTile& t, const QEnds& ends, int64_t row, int64_t columns) {
+  if constexpr (kR >= kLeastNarrow)
+    if (columns <= 16)
+      return narrow_word_tile<kR>(t, ends, row, columns, std::make_integer_sequence<int, kR>());
   __m512i acc[kR][2];
   accumulate<kR, QDotKind::kUnsignedRows>(t, _mm512_load_si512(ends.add),
                                           _mm512_load_si512(ends.add + 16), acc);
@@ -360,6 +453,7 @@ QTiles make_vnni_tiles() {
   tiles.pack_words = &pack_words;
   tiles.line_rows = kLine;
   tiles.line_groups = 128;
+  tiles.line_columns = 17;
   tiles.byte_lines[0] = &byte_lines<false>;
   tiles.byte_lines[1] = &byte_lines<true>;
   fill(tiles, std::make_integer_sequence<int, kRows>());
