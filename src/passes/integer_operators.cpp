@@ -33,8 +33,8 @@ class Sandwich {
   size_t rewrite() {
     Node* node = quantised();
     if (node == nullptr) return 0;
-    return conv(*node) || gemm(*node) || matmul(*node) || binary(*node) || pool(*node) ||
-           max_pool(*node) || concat(*node) || unary(*node);
+    return conv(*node) || gemm(*node) || biased_matmul(*node) || matmul(*node) || binary(*node) ||
+           pool(*node) || max_pool(*node) || concat(*node) || unary(*node);
   }
 
   /// ConvTranspose of codes, for which there is an operator of the runtime alone.
@@ -517,17 +517,29 @@ class Sandwich {
   bool gemm(Node& node) {
     if (!r_.is(&node, "Gemm")) return false;
     const AttributeReader attributes(node);
-    const bool turned = attributes.get_int("transB", 0) != 0;
-    if (attributes.get_int("transA", 0) != 0 || attributes.get_float("alpha", 1) != 1 ||
-        (node.input(2) != nullptr && attributes.get_float("beta", 1) != 1))
-      return false;
-    const auto x = codes_of(node.input(0));
-    const auto dims = r_.dims(node.input(1));
+    return attributes.get_int("transA", 0) == 0 && attributes.get_float("alpha", 1) == 1 &&
+           (node.input(2) == nullptr || attributes.get_float("beta", 1) == 1) &&
+           gemm(node.input(0), node.input(1), attributes.get_int("transB", 0) != 0, node.input(2));
+  }
+  /// A MatMul of two matrices and what is added to its columns.
+  bool biased_matmul(Node& add) {
+    if (!r_.is(&add, "Add")) return false;
+    for (const size_t side : {size_t(0), size_t(1)}) {
+      const Node* const node = inner(add.input(side));
+      if (r_.is(node, "MatMul") && r_.rank(node->input(0)) == size_t(2) &&
+          gemm(node->input(0), node->input(1), false, add.input(1 - side)))
+        return true;
+    }
+    return false;
+  }
+  bool gemm(Value* a, Value* b, bool turned, Value* c) {
+    const auto x = codes_of(a);
+    const auto dims = r_.dims(b);
     if (!x || !dims || dims->size() != 2) return false;
     const int64_t axis = turned ? 0 : 1, count = (*dims)[static_cast<size_t>(axis)];
-    const auto w = weights_of(node.input(1), axis, count);
+    const auto w = weights_of(b, axis, count);
     if (!w) return false;
-    const auto bias = bias_of(node.input(2), *x, *w, count);
+    const auto bias = bias_of(c, *x, *w, count);
     if (!bias) return false;
     Node& made = r_.add(q_, "QGemm",
                         {x->codes, x->scale, zero_of(*x), w->codes, w->scale, zero_of(*w), *bias,

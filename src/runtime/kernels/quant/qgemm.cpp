@@ -1,6 +1,7 @@
 #include "runtime/kernels/quant/qgemm.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <optional>
@@ -368,11 +369,16 @@ void q_ends(const QFinish& f, int64_t column, int64_t columns, QEnds& e) {
   const int32_t origin = rest ? f.zero_point2 : f.zero_point;
   const int32_t low = rest ? f.least2 : f.least, high = rest ? f.greatest2 : f.greatest;
   const int32_t middle = low < 0 ? 0 : 128;
-  // Loops that vectors do: this is asked for with every panel.
+  // Loops of known length, which vectors do: this is asked for with every panel, and of one row
+  // takes as long as its products.
   const auto fill = [&](auto& to, const auto* from) {
-    const int64_t n = from != nullptr ? columns : 0;
-    if (n > 0) std::copy_n(from + column, n, to);
-    for (int64_t i = n; i < kMaxQPanel; ++i) to[i] = 0;
+    if (from == nullptr || columns < kMaxQPanel)
+      for (auto& number : to) number = 0;
+    if (from == nullptr) return;
+    if (columns >= kMaxQPanel)
+      std::memcpy(to, from + column, sizeof to);
+    else
+      std::copy_n(from + column, columns, to);
   };
   fill(e.add, f.column_add);
   e.ldo = f.ldo;
@@ -380,16 +386,23 @@ void q_ends(const QFinish& f, int64_t column, int64_t columns, QEnds& e) {
     e.out = static_cast<std::byte*>(f.out) + column * int64_t{sizeof(float)};
   e.integers = f.kind == QFinish::Kind::kInt32;
   if (e.integers) return;
-  fill(e.scale, f.column_scale);
-  for (int64_t i = 0; i < columns && f.column_scale == nullptr; ++i) e.scale[i] = 1;
-  for (float& scale : e.scale) scale *= f.scale;
+  if (f.column_scale != nullptr) {
+    fill(e.scale, f.column_scale);
+    for (float& scale : e.scale) scale *= f.scale;
+  } else {
+    for (float& scale : e.scale) scale = f.scale;
+  }
   e.biased = f.column_bias != nullptr;
   if (e.biased) fill(e.bias, f.column_bias);
   if (f.kind == QFinish::Kind::kFloat) return;
   // Sums of 32 bits times less than 1; numbers of a byte times less than 2^20.
   constexpr float kOwn = 1 << 20;
   e.within = !rest || (std::abs(f.own) < kOwn && std::abs(f.other) < kOwn);
-  for (int64_t i = 0; i < columns; ++i) e.within &= std::abs(e.scale[i]) < 1;
+  // A float's bits rise with it, up to NaN: below zero where one is not below those of 1.
+  int32_t left = 0;
+  for (const float scale : e.scale)
+    left |= std::bit_cast<int32_t>(1.0f) - 1 - (std::bit_cast<int32_t>(scale) & 0x7FFFFFFF);
+  e.within &= left >= 0;
   e.own_low = static_cast<float>(f.least - f.zero_point);
   e.own_high = static_cast<float>(f.greatest - f.zero_point);
   e.own = f.own;

@@ -3,6 +3,8 @@
 // run.
 
 #include <algorithm>
+#include <iterator>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,6 +29,15 @@ constexpr Places kLinear = {0, 1, 2, 3, 4, 5, kNone, 6, 7, false};
 constexpr Places kGemm = {0, 1, 2, 3, 4, 5, 6, 7, 8, false};
 constexpr Places kToFloat = {0, 2, 4, 1, 3, 5, 6, kNone, kNone, true};
 
+/// What each column of the result takes, in room for n numbers each.
+struct Columns {
+  int32_t* add = nullptr;
+  int32_t* zeros = nullptr;  ///< those of B, where `any_zero`
+  float* scales = nullptr;   ///< where `own_scales`
+  float scale = 1;
+  bool any_zero = false, own_scales = false;
+};
+
 struct QMatMulState final : KernelState {
   int64_t m = 1, n = 1, k = 1;
   bool a_signed = false, b_signed = false, trans_b = false, copy_a = false;
@@ -39,6 +50,12 @@ struct QMatMulState final : KernelState {
   // Of products with a B each: where they are in A and B, in matrices; else empty.
   std::vector<int64_t> a_at, b_at;
   size_t product_bytes = 0;  ///< scratch of one of them
+  /// Where all that they depend on is constant: of one row they take longer than its product.
+  std::optional<Columns> columns;
+  std::vector<int32_t> column_numbers;
+  std::vector<float> column_scales;
+
+  bool flips() const { return a_signed && !product.a_signed; }
 };
 
 bool one_or_n(const KernelQuery& query, size_t index, int64_t n) {
@@ -124,6 +141,54 @@ void pack(const QMatMulState& s, const uint8_t* b, std::byte* target) {
                 reinterpret_cast<int32_t*>(target + s.panel_bytes), *s.tiles);
 }
 
+int32_t byte_at(const Tensor& tensor, int64_t index) {
+  return tensor.dtype() == DType::kInt8 ? tensor.data<int8_t>()[index]
+                                        : tensor.data<uint8_t>()[index];
+}
+
+/// `given(place)`: the tensor there, or null.
+template <const Places& kAt, typename Given>
+void fill_columns(const QMatMulState& s, const std::byte* packed, Columns& c, Given&& given) {
+  const auto* sums = reinterpret_cast<const int32_t*>(packed + s.panel_bytes);
+  int32_t a_zero = s.flips() ? 128 : 0;
+  if (const Tensor* zero = given(kAt.a_zero)) a_zero += byte_at(*zero, 0);
+  const Tensor* const b_zeros = given(kAt.b_zero);
+  const int32_t lower = s.b_signed ? 0 : -128;
+  const int32_t first_zero = lower + (b_zeros != nullptr ? byte_at(*b_zeros, 0) : 0);
+  c.any_zero = first_zero != 0;
+  if (b_zeros != nullptr && b_zeros->size() > 1)
+    for (int64_t j = 0; j < s.n; ++j)
+      c.any_zero |= (c.zeros[j] = lower + byte_at(*b_zeros, j)) != 0;
+  else if (c.any_zero)
+    std::fill_n(c.zeros, s.n, first_zero);
+  // In loops that vectors do: of one row these take as long as many a product.
+  const auto origin = static_cast<uint32_t>(a_zero), all = static_cast<uint32_t>(s.k) * origin;
+  for (int64_t j = 0; j < s.n; ++j)
+    c.add[j] = static_cast<int32_t>(0 - origin * static_cast<uint32_t>(sums[j]));
+  for (int64_t j = 0; j < s.n && c.any_zero; ++j)
+    c.add[j] = static_cast<int32_t>(static_cast<uint32_t>(c.add[j]) +
+                                    all * static_cast<uint32_t>(c.zeros[j]));
+  if constexpr (kAt.bias != kNone && !kAt.float_bias)
+    if (const Tensor* const bias = given(kAt.bias)) {
+      const int32_t* const more = bias->data<int32_t>();
+      for (int64_t j = 0; j < s.n; ++j)
+        c.add[j] =
+            static_cast<int32_t>(static_cast<uint32_t>(c.add[j]) + static_cast<uint32_t>(more[j]));
+    }
+  if constexpr (kAt.a_scale != kNone) {
+    const Tensor& b_scale = *given(kAt.b_scale);
+    double factor = static_cast<double>(given(kAt.a_scale)->template data<float>()[0]);
+    if (s.out_type != DType::kFloat32)
+      factor /= static_cast<double>(given(kAt.y_scale)->template data<float>()[0]);
+    const auto scale_of = [&](int64_t j) {
+      return static_cast<float>(factor * static_cast<double>(b_scale.data<float>()[j]));
+    };
+    c.own_scales = b_scale.size() != 1;
+    if (!c.own_scales) c.scale = scale_of(0);
+    for (int64_t j = 0; j < s.n && c.own_scales; ++j) c.scales[j] = scale_of(j);
+  }
+}
+
 template <const Places& kAt>
 Result<std::unique_ptr<KernelState>> prepare_qmatmul(const PrepareContext& context) {
   auto state = std::make_unique<QMatMulState>();
@@ -152,12 +217,21 @@ Result<std::unique_ptr<KernelState>> prepare_qmatmul(const PrepareContext& conte
   TRY(s.packed, context.packed(
                     kAt.b, std::string("qgemm_b/") + s.tiles->name + (s.trans_b ? "/t" : "/n"),
                     packed_bytes, [&](std::byte* target) { pack(s, b->data<uint8_t>(), target); }));
+  constexpr size_t kGiven[] = {kAt.a_scale, kAt.a_zero,  kAt.b_scale, kAt.b_zero,
+                               kAt.bias,    kAt.y_scale, kAt.y_zero};
+  const auto changes = [&](size_t i) {
+    return i != kNone && context.has_input(i) && context.constant(i) == nullptr;
+  };
+  if (std::any_of(std::begin(kGiven), std::end(kGiven), changes)) return state;
+  const auto n = static_cast<size_t>(s.n);
+  s.column_numbers.resize(2 * n);
+  s.column_scales.resize(n);
+  Columns columns{s.column_numbers.data(), s.column_numbers.data() + n, s.column_scales.data()};
+  fill_columns<kAt>(s, s.packed, columns, [&](size_t i) {
+    return i != kNone && context.has_input(i) ? context.constant(i) : nullptr;
+  });
+  s.columns = columns;
   return state;
-}
-
-int32_t byte_at(const Tensor& tensor, int64_t index) {
-  return tensor.dtype() == DType::kInt8 ? tensor.data<int8_t>()[index]
-                                        : tensor.data<uint8_t>()[index];
 }
 
 /// One product: x times b, which is packed already where the state has it so.
@@ -172,11 +246,8 @@ void multiply(KernelRun& run, const uint8_t* x, const uint8_t* b, std::byte* out
   };
   const std::byte* packed = s.packed;
   auto* row_sums = reinterpret_cast<int32_t*>(take(static_cast<size_t>(s.m) * sizeof(int32_t)));
-  auto* column_add = reinterpret_cast<int32_t*>(take(static_cast<size_t>(s.n) * sizeof(int32_t)));
-  auto* zeros = reinterpret_cast<int32_t*>(take(static_cast<size_t>(s.n) * sizeof(int32_t)));
-  auto* scales = reinterpret_cast<float*>(take(static_cast<size_t>(s.n) * sizeof(float)));
   const std::byte* rows = reinterpret_cast<const std::byte*>(x);
-  const bool flip = s.a_signed && !s.product.a_signed;
+  const bool flip = s.flips();
   if (s.copy_a) {
     std::byte* target = take(static_cast<size_t>(s.m * q_row_bytes(s.k, *s.tiles)));
     q_pack_rows(x, s.k, s.m, s.k, flip, false, target, *s.tiles);
@@ -187,54 +258,29 @@ void multiply(KernelRun& run, const uint8_t* x, const uint8_t* b, std::byte* out
     pack(s, b, target);
     packed = target;
   }
-  const auto* sums = reinterpret_cast<const int32_t*>(packed + s.panel_bytes);
-  int32_t a_zero = flip ? 128 : 0;
-  if (run.has_input(kAt.a_zero)) a_zero += byte_at(run.input(kAt.a_zero), 0);
-  const int32_t* bias = kAt.bias != kNone && !kAt.float_bias && run.has_input(kAt.bias)
-                            ? run.data<int32_t>(kAt.bias)
-                            : nullptr;
-  const Tensor* b_zeros = run.has_input(kAt.b_zero) ? &run.input(kAt.b_zero) : nullptr;
-  const int32_t lower = s.b_signed ? 0 : -128;
-  const int32_t first_zero = lower + (b_zeros != nullptr ? byte_at(*b_zeros, 0) : 0);
-  bool any_zero = first_zero != 0;
-  if (b_zeros != nullptr && b_zeros->size() > 1)
-    for (int64_t j = 0; j < s.n; ++j) any_zero |= (zeros[j] = lower + byte_at(*b_zeros, j)) != 0;
-  else if (any_zero)
-    std::fill_n(zeros, s.n, first_zero);
-  // In loops that vectors do: of one row these take as long as many a product.
-  const auto origin = static_cast<uint32_t>(a_zero), all = static_cast<uint32_t>(s.k) * origin;
-  for (int64_t j = 0; j < s.n; ++j)
-    column_add[j] = static_cast<int32_t>(0 - origin * static_cast<uint32_t>(sums[j]));
-  for (int64_t j = 0; j < s.n && any_zero; ++j)
-    column_add[j] = static_cast<int32_t>(static_cast<uint32_t>(column_add[j]) +
-                                         all * static_cast<uint32_t>(zeros[j]));
-  if (bias != nullptr)
-    for (int64_t j = 0; j < s.n; ++j)
-      column_add[j] = static_cast<int32_t>(static_cast<uint32_t>(column_add[j]) +
-                                           static_cast<uint32_t>(bias[j]));
+  Columns columns;
+  if (s.columns) {
+    columns = *s.columns;
+  } else {
+    columns.add = reinterpret_cast<int32_t*>(take(static_cast<size_t>(s.n) * sizeof(int32_t)));
+    columns.zeros = reinterpret_cast<int32_t*>(take(static_cast<size_t>(s.n) * sizeof(int32_t)));
+    columns.scales = reinterpret_cast<float*>(take(static_cast<size_t>(s.n) * sizeof(float)));
+    fill_columns<kAt>(s, packed, columns, [&](size_t i) {
+      return i != kNone && run.has_input(i) ? &run.input(i) : nullptr;
+    });
+  }
   QFinish finish;
-  finish.column_add = column_add;
-  if (any_zero) {
+  finish.column_add = columns.add;
+  if (columns.any_zero) {
     q_row_sums(x, s.k, s.m, s.k, flip, s.a_signed && !flip, row_sums);
     finish.row_sum = row_sums;
-    finish.zero = zeros;
+    finish.zero = columns.zeros;
   }
   finish.out = out;
   finish.ldo = s.n;
   if (kAt.a_scale != kNone) {
-    const Tensor& b_scale = run.input(kAt.b_scale);
-    double factor = static_cast<double>(run.data<float>(kAt.a_scale)[0]);
-    if (s.out_type != DType::kFloat32)
-      factor /= static_cast<double>(run.data<float>(kAt.y_scale)[0]);
-    const auto scale_of = [&](int64_t j) {
-      return static_cast<float>(factor * static_cast<double>(b_scale.data<float>()[j]));
-    };
-    if (b_scale.size() == 1) {
-      finish.scale = scale_of(0);
-    } else {
-      for (int64_t j = 0; j < s.n; ++j) scales[j] = scale_of(j);
-      finish.column_scale = scales;
-    }
+    finish.scale = columns.scale;
+    if (columns.own_scales) finish.column_scale = columns.scales;
     finish.kind = QFinish::Kind::kFloat;
   }
   if (kAt.float_bias && run.has_input(kAt.bias)) finish.column_bias = run.data<float>(kAt.bias);
