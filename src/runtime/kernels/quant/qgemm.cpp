@@ -572,11 +572,15 @@ void q_product(const QProduct& p, const std::byte* a, int64_t a_bytes, const std
   const int64_t written = rows * p.n * (finish.kind == QFinish::Kind::kByte ? 1 : 4);
   if (!far) most = std::min(most, std::max<int64_t>(2, near_bytes() / 2 / written));
   int64_t blocks = (count + most - 1) / most;
-  // Threads that took panels of the same rows would write to the same cache lines: rows are cut
-  // where all the weights stay near.
+  // Threads that took panels of the same rows would write to the same cache lines, and few panels
+  // are seldom as many for each: rows are cut where all the weights stay near.
   const int64_t threads = thread_count();
-  if (threads > 1 && panels * step <= near_bytes() && count >= 8 * threads)
-    blocks = std::max(blocks, 2 * threads);
+  if (threads > 1 && panels * step <= near_bytes()) {
+    if (count >= 8 * threads)
+      blocks = std::max(blocks, 2 * threads);
+    else if (count >= 2 * threads && panels < 4 * threads)
+      blocks = std::max(blocks, threads);
+  }
   int64_t block = (count + blocks - 1) / blocks;
   if (p.amx) block += block % 2;
   blocks = (count + block - 1) / block;
