@@ -165,6 +165,36 @@ void copy_shifted(const QConvPlan& plan, const uint8_t* x, uint8_t zero, std::by
            });
 }
 
+/// Rows [begin, end) of all slices' rows.
+void copy_rows(const QImage& image, const uint8_t* x, uint8_t zero, int64_t begin, int64_t end,
+               std::byte* to) {
+  const int64_t rows = image.size[1], columns = image.size[2], row = columns * image.channels;
+  const uint8_t mask = image.flip ? 0x80 : 0;
+  const uint8_t fill = zero ^ mask;
+  const int64_t left = std::min(image.before[2], columns) * image.channels;
+  const int64_t inside = std::min(image.in[2] * image.channels, row - left);
+  for (int64_t r = begin; r < end; ++r, to += row * image.element) {
+    const int64_t z = r / rows - image.before[0], y = r % rows - image.before[1];
+    if (z < 0 || z >= image.in[0] || y < 0 || y >= image.in[1]) {
+      fill_numbers(fill, row, image.element, to);
+      continue;
+    }
+    fill_numbers(fill, left, image.element, to);
+    copy_numbers(x + (z * image.in[1] + y) * image.in[2] * image.channels, inside, image.element,
+                 mask, to + left * image.element);
+    fill_numbers(fill, row - left - inside, image.element, to + (left + inside) * image.element);
+  }
+}
+QImage image_of(const QConvPlan& plan) {
+  const ConvGeometry& g = plan.shape;
+  return {{g.in[0], g.in[1], g.in[2]},
+          {g.pad[0], g.pad[1], g.pad[2]},
+          {plan.slices, plan.rows, plan.columns},
+          plan.channels(),
+          plan.element,
+          plan.flip};
+}
+
 /// Rows of the product of one group: all pixels, as far as one product takes them.
 void plan_rows(QConvPlan& plan) {
   const ConvGeometry& g = plan.shape;
@@ -191,29 +221,48 @@ void plan_rows(QConvPlan& plan) {
                     width, width, ((n * g.out[0] + d) * height + y) * width, width);
 }
 
-void run_depthwise(const QConvPlan& plan, const uint8_t* x, const std::byte* packed,
-                   const QFinish& finish) {
+/// Rows [begin, end) of the result. x: the first row that they see, of the image that is read.
+void depthwise_rows(const QConvPlan& plan, const uint8_t* x, const std::byte* packed,
+                    const QFinish& finish, int64_t begin, int64_t end) {
   const ConvGeometry& g = plan.shape;
   const int64_t channels = plan.channels(), block = q_depthwise_block(plan.zeros);
-  const int64_t row_bytes = plan.columns * channels;
+  const int64_t row_bytes = plan.columns * channels, pixels = g.out[2];
   // The block's part of the rows that are read stays in the first cache from tap to tap.
-  const int64_t pixels = g.out[2];
-  const int64_t work = std::max<int64_t>(1, pixels * channels * g.taps());
+  const uint8_t* taps[256];
+  for (int64_t y = begin; y < end; ++y, x += g.stride[1] * row_bytes)
+    for (int64_t c = 0; c < channels; c += block) {
+      int64_t t = 0;
+      for (int64_t i = 0; i < g.kernel[1]; ++i)
+        for (int64_t j = 0; j < g.kernel[2]; ++j)
+          taps[t++] = x + i * g.dilation[1] * row_bytes + j * g.dilation[2] * channels + c;
+      q_depthwise(
+          {taps, t, g.stride[2] * channels, pixels, plan.x_signed, packed, c, channels,
+           finish.column_add, finish.column_scale, finish.zero_point, finish.least, finish.greatest,
+           static_cast<std::byte*>(finish.out) + y * pixels * channels + c, channels},
+          plan.zeros);
+    }
+}
+
+/// Each thread copies the rows that its own results see, a band of them at a time that stays near:
+/// what another copied would have to come from its cache, and be waited for.
+void run_depthwise(const QConvPlan& plan, const uint8_t* x, uint8_t zero, const std::byte* packed,
+                   const QFinish& finish) {
+  const ConvGeometry& g = plan.shape;
+  const int64_t work = std::max<int64_t>(1, g.out[2] * plan.channels() * g.taps());
+  const int64_t row_bytes = plan.columns * plan.channels(), reach = g.extent(1);
+  constexpr int64_t kBand = 256 << 10, kLeastRows = 8;  // bytes; and few are copied twice
+  const int64_t most =
+      std::max(kLeastRows, (kBand / std::max<int64_t>(1, row_bytes) - reach) / g.stride[1]);
   parallel(g.out[1], std::max<int64_t>(1, 200'000 / work), [&](int64_t begin, int64_t end) {
-    const uint8_t* taps[256];
-    for (int64_t y = begin; y < end; ++y)
-      for (int64_t c = 0; c < channels; c += block) {
-        int64_t t = 0;
-        for (int64_t i = 0; i < g.kernel[1]; ++i)
-          for (int64_t j = 0; j < g.kernel[2]; ++j)
-            taps[t++] = x + (y * g.stride[1] + i * g.dilation[1]) * row_bytes +
-                        j * g.dilation[2] * channels + c;
-        q_depthwise({taps, t, g.stride[2] * channels, pixels, plan.x_signed, packed, c, channels,
-                     finish.column_add, finish.column_scale, finish.zero_point, finish.least,
-                     finish.greatest,
-                     static_cast<std::byte*>(finish.out) + y * pixels * channels + c, channels},
-                    plan.zeros);
-      }
+    if (!plan.copy)
+      return depthwise_rows(plan, x + begin * g.stride[1] * row_bytes, packed, finish, begin, end);
+    for (int64_t y = begin; y < end; y += most) {
+      const int64_t until = std::min(end, y + most), rows = (until - y - 1) * g.stride[1] + reach;
+      auto* const image = reinterpret_cast<std::byte*>(
+          thread_floats(1, (static_cast<size_t>(rows * row_bytes) + plan.row_slack) / 4 + 1));
+      copy_rows(image_of(plan), x, zero, y * g.stride[1], y * g.stride[1] + rows, image);
+      depthwise_rows(plan, reinterpret_cast<const uint8_t*>(image), packed, finish, y, until);
+    }
   });
 }
 
@@ -265,28 +314,11 @@ void q_add_lines(QProduct& p, int64_t offset, int64_t count, int64_t period, int
   });
 }
 
-void q_copy_image(const QImage& image, const uint8_t* x, uint8_t zero, std::byte* to_bytes) {
-  const int64_t rows = image.size[1], columns = image.size[2], row = columns * image.channels;
-  const uint8_t mask = image.flip ? 0x80 : 0;
-  const uint8_t fill = zero ^ mask;
-  const int64_t left = std::min(image.before[2], columns) * image.channels;
-  const int64_t inside = std::min(image.in[2] * image.channels, row - left);
-  parallel(image.size[0] * rows, std::max<int64_t>(1, 16384 / std::max<int64_t>(1, row)),
+void q_copy_image(const QImage& image, const uint8_t* x, uint8_t zero, std::byte* to) {
+  const int64_t row = image.size[2] * image.channels;
+  parallel(image.size[0] * image.size[1], std::max<int64_t>(1, 16384 / std::max<int64_t>(1, row)),
            [&](int64_t begin, int64_t end) {
-             for (int64_t r = begin; r < end; ++r) {
-               const int64_t z = r / rows - image.before[0], y = r % rows - image.before[1];
-               const bool empty = z < 0 || z >= image.in[0] || y < 0 || y >= image.in[1];
-               const uint8_t* from = x + (z * image.in[1] + y) * image.in[2] * image.channels;
-               std::byte* to = to_bytes + r * row * image.element;
-               if (empty) {
-                 fill_numbers(fill, row, image.element, to);
-                 continue;
-               }
-               fill_numbers(fill, left, image.element, to);
-               copy_numbers(from, inside, image.element, mask, to + left * image.element);
-               fill_numbers(fill, row - left - inside, image.element,
-                            to + (left + inside) * image.element);
-             }
+             copy_rows(image, x, zero, begin, end, to + begin * row * image.element);
            });
 }
 
@@ -376,10 +408,13 @@ QConvPlan plan_qconv_last(const ConvGeometry& shape, bool x_signed, bool rest, c
   plan.slices = plan.copy ? needed_slices : 1;
   plan.batches = plan.copy || plan.depthwise || has_gaps(g) ? 1 : g.batch;
   const int64_t pixel = plan.channels() * plan.element;
+  const int64_t behind = 32 * g.stride[2] * pixel + kQImageSlack;  // is read, too
+  if (plan.depthwise) {
+    plan.row_slack = static_cast<size_t>(behind);
+    return plan;
+  }
   if (plan.copy)
-    plan.image_bytes = static_cast<size_t>(
-        (plan.slices * plan.rows * plan.columns + 32 * g.stride[2]) * pixel + kQImageSlack);
-  if (plan.depthwise) return plan;
+    plan.image_bytes = static_cast<size_t>(plan.slices * plan.rows * plan.columns * pixel + behind);
   p.n = g.out_channels;
   p.run = plan.run;
   p.lda = g.stride[2] * pixel;
@@ -463,22 +498,16 @@ void run_qconv_last(const QConvPlan& plan, const uint8_t* x, uint8_t zero, const
       q_winograd_run(plan, from, zero, packed, part, image);
       continue;
     }
+    if (plan.depthwise) {
+      run_depthwise(plan, from, zero, packed, part);
+      continue;
+    }
     if (plan.shifted) {
       copy_shifted(plan, from, zero, image);
       from = reinterpret_cast<const uint8_t*>(image);
     } else if (plan.copy) {
-      q_copy_image({{g.in[0], g.in[1], g.in[2]},
-                    {g.pad[0], g.pad[1], g.pad[2]},
-                    {plan.slices, plan.rows, plan.columns},
-                    plan.channels(),
-                    plan.element,
-                    plan.flip},
-                   from, zero, image);
+      q_copy_image(image_of(plan), from, zero, image);
       from = reinterpret_cast<const uint8_t*>(image);
-    }
-    if (plan.depthwise) {
-      run_depthwise(plan, from, packed, part);
-      continue;
     }
     const int64_t readable =
         plan.copy ? static_cast<int64_t>(plan.image_bytes) : plan.batches * in_bytes;

@@ -32,6 +32,7 @@ struct QConvPlan {
   int64_t batches = 1;  ///< images that one product takes
   QProduct product;     ///< of one group
   size_t weight_bytes = 0, image_bytes = 0;
+  size_t row_slack = 0;     ///< depthwise: bytes behind the rows that are copied
   int64_t pixels() const {  ///< that one product reads from
     return copy ? slices * rows * columns : batches * shape.in_plane();
   }
