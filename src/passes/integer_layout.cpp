@@ -30,7 +30,8 @@ class ChannelsLast {
       bool single = true;
       for (size_t i = 1; i < node->outputs().size(); ++i) single &= node->output(i) == nullptr;
       if (!single) continue;
-      count += conv(*node) || pool(*node) || concat(*node) || unary(*node) || binary(*node);
+      count += conv(*node) || pool(*node) || concat(*node) || pad(*node) || unary(*node) ||
+               binary(*node);
     }
     for (Node* node : made_)
       if (!node->output(0)->has_uses()) r_.erase(*node);
@@ -221,6 +222,24 @@ class ChannelsLast {
                         linear ? kMicrosoft : Text());
     made.set_int("axis", static_cast<int64_t>(rank) - 1);
     return replace(node, made, rank);
+  }
+
+  bool pad(Node& node) {
+    if (!r_.is(&node, "Pad") || node.input(3) != nullptr) return false;
+    Value* x = find(node.input(0));
+    const auto pads = r_.ints(node.input(1));
+    if (x == nullptr || !pads || pads->size() != 2 * rank_of(node.input(0))) return false;
+    // The channels' come last of those before, and of those behind.
+    std::vector<int64_t> turned = *pads;
+    const auto half = turned.begin() + static_cast<std::ptrdiff_t>(rank_of(node.input(0)));
+    std::rotate(turned.begin() + 1, turned.begin() + 2, half);
+    std::rotate(half + 1, half + 2, turned.end());
+    std::vector<Value*> inputs(node.inputs().begin(), node.inputs().end());
+    inputs[0] = x;
+    inputs[1] = r_.ints_initializer(graph_, turned, node.input(1)->name());
+    Node& made = r_.add(node, "Pad", inputs, node.output(0)->name());
+    copy_attributes(node, made);
+    return replace(node, made, rank_of(node.input(0)));
   }
 
   bool unary(Node& node) {

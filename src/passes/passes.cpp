@@ -49,7 +49,8 @@ constexpr Pass kPasses[] = {
     {"scatter-to-slices", "ScatterND of a box becomes Slices and Concat around it", 1,
      scatter_to_slices},
     {"shrink-quantised",
-     "Dequantize and Quantize with one scale go, also around data movement: the integers move; a "
+     "Dequantize and Quantize with one scale go, also around data movement and Pad: the integers "
+     "move; a "
      "Transpose of dequantised constants turns the integers",
      1, shrink_quantised},
     {"recognise-repeats",
@@ -124,6 +125,9 @@ constexpr Pass kPasses[] = {
     {"standard-quantise",
      "QuantizeLinear and DequantizeLinear of com.microsoft become those of the standard",
      kRuntimeLevel, standard_quantise},
+    {"unsigned-codes",
+     "signed codes of activations become unsigned ones, which is what products of bytes want",
+     kRuntimeLevel, unsigned_codes},
     {"integer-regions",
      "integer-operators, products and convolutions of quantised tensors whose results stay floats, "
      "for the runtime",

@@ -50,6 +50,7 @@ TOMBOLO_PASS(recognise_attention);
 TOMBOLO_PASS(shrink_quantised);
 TOMBOLO_PASS(integer_operators);
 TOMBOLO_PASS(fuse_microsoft);
+TOMBOLO_PASS(unsigned_codes);
 TOMBOLO_PASS(integer_regions);
 TOMBOLO_PASS(byte_tables);
 TOMBOLO_PASS(integer_layout);

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "passes/attributes.h"
+#include "passes/codes.h"
 #include "passes/passes.h"
 
 namespace tombolo::passes {
@@ -53,6 +54,22 @@ bool moves_data(const Rewriter& rewriter, const Node& node) {
          rewriter.is(&node, node.op_type()) && node.outputs().size() == 1;
 }
 
+/// The code of what a Pad fills with, or null: not where it is no constant.
+Value* filling(Rewriter& rewriter, const Node& pad, const Node& quantize) {
+  const auto number = pad.input(2) == nullptr ? 0.0 : rewriter.scalar(pad.input(2));
+  const auto scale = one_scale(rewriter, quantize);
+  const auto zero = quantize.input(2) == nullptr ? 0.0 : rewriter.scalar(quantize.input(2));
+  const DType dtype = rewriter.dtype(quantize.output(0));
+  if (!number || !scale || !zero || !is_byte(dtype)) return nullptr;
+  const double code = std::nearbyint(static_cast<double>(static_cast<float>(*number) /
+                                                         static_cast<float>(*scale))) +
+                      *zero;
+  const double least = dtype == DType::kInt8 ? -128 : 0;
+  if (std::isnan(code)) return nullptr;
+  return rewriter.byte_initializer(
+      quantize.graph(), dtype, static_cast<int64_t>(std::clamp(code, least, least + 255)), "fill");
+}
+
 size_t shrink(Rewriter& rewriter, Node& quantize) {
   Node* node = quantize.input(0) != nullptr ? quantize.input(0)->producer() : nullptr;
   if (node == nullptr || &node->graph() != &quantize.graph()) return 0;
@@ -64,13 +81,19 @@ size_t shrink(Rewriter& rewriter, Node& quantize) {
     return 1;
   }
   if (!Rewriter::single_use(quantize.input(0))) return 0;
-  const bool concat = rewriter.is(node, "Concat");
-  if (!concat && !moves_data(rewriter, *node)) return 0;
+  const bool concat = rewriter.is(node, "Concat"), pad = rewriter.is(node, "Pad");
+  if (!concat && !pad && !moves_data(rewriter, *node)) return 0;
   std::vector<Value*> inputs(node->inputs().begin(), node->inputs().end());
   for (size_t i = 0; i < (concat ? inputs.size() : 1); ++i) {
     Node* dequantize = rewriter.producer(inputs[i], "DequantizeLinear");
     if (dequantize == nullptr || !is_pair(rewriter, *dequantize, quantize)) return 0;
     inputs[i] = dequantize->input(0);
+  }
+  if (pad && AttributeReader(*node).get_string("mode", "constant") == "constant") {
+    Value* const fill = filling(rewriter, *node, quantize);
+    if (fill == nullptr) return 0;
+    inputs.resize(std::max<size_t>(inputs.size(), 3));
+    inputs[2] = fill;
   }
   Node& moved = rewriter.add(quantize, node->op_type(), inputs, quantize.output(0)->name());
   for (const Attribute& attribute : node->attributes()) {

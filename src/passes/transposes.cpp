@@ -225,6 +225,7 @@ enum class Axes : uint8_t {
   kUnary,      ///< the first input; the others have no axes
   kBroadcast,  ///< all inputs, broadcast against each other
   kAxis,       ///< as kUnary, and an attribute `axis`
+  kScale,      ///< as kUnary, or as kAxis where the second input is one number for each place there
   kConcat,     ///< all inputs, and an attribute `axis`
   kReduce,     ///< axes as second input, keepdims = 1
   kPad,        ///< pads, and axes or all of them
@@ -250,6 +251,7 @@ constexpr Row kRows[] = {
     {"Clip", Axes::kUnary},
     {"Concat", Axes::kConcat},
     {"Cos", Axes::kUnary},
+    {"DequantizeLinear", Axes::kScale, 1},
     {"Div", Axes::kBroadcast},
     {"Elu", Axes::kUnary},
     {"Equal", Axes::kBroadcast},
@@ -281,6 +283,7 @@ constexpr Row kRows[] = {
     {"PRelu", Axes::kBroadcast},
     {"Pad", Axes::kPad},
     {"Pow", Axes::kBroadcast},
+    {"QuantizeLinear", Axes::kScale, 1},
     {"Reciprocal", Axes::kUnary},
     {"ReduceL1", Axes::kReduce},
     {"ReduceL2", Axes::kReduce},
@@ -407,7 +410,8 @@ class Region {
         if (!carries_axes(*node, i) || inside(*input)) continue;
         if (is_ours(*input))
           above.insert(input->producer());
-        else if (!rewriter_.is_constant(input) && !moves_nothing(*input))
+        else if (!rewriter_.is_constant(input) && codes_of(*input) == nullptr &&
+                 !moves_nothing(*input))
           added_in.insert(input);
       }
       const Value* output = node->output(0);
@@ -494,6 +498,15 @@ class Region {
     return &node.graph() == &graph_ && perm_of(rewriter_, &node) == back_;
   }
 
+  /// Constant codes of one scale that the value is dequantised from.
+  Value* codes_of(const Value& value) const {
+    const Node* node = rewriter_.producer(&value, "DequantizeLinear");
+    return node != nullptr && rewriter_.is_constant(node->input(0)) &&
+                   rewriter_.scalar(node->input(1)) && node->attributes().empty()
+               ? node->input(0)
+               : nullptr;
+  }
+
   /// The input has the axes that the node computes along (not a scalar, not a list of axes).
   bool carries_axes(const Node& node, size_t index) const {
     const Value* input = node.inputs()[index];
@@ -521,7 +534,8 @@ class Region {
       if (!rank) return false;
       if (*rank == perm_.size()) continue;
       // Fewer axes: only a constant can be given the missing ones.
-      if (row->axes != Axes::kBroadcast || !rewriter_.is_constant(input) || *rank > perm_.size())
+      if (row->axes != Axes::kBroadcast || *rank > perm_.size() ||
+          (!rewriter_.is_constant(input) && codes_of(*input) == nullptr))
         return false;
     }
     const AttributeReader attributes(node);
@@ -534,6 +548,9 @@ class Region {
         return pads && (node.input(3) == nullptr ? pads->size() == 2 * perm_.size()
                                                  : rewriter_.ints(node.input(3)).has_value());
       }
+      case Axes::kScale:
+        return rewriter_.rank(node.input(1)).value_or(99) <= 1 &&
+               attributes.get_int("block_size", 0) == 0;
       case Axes::kSlice:
         return rewriter_.ints(node.input(1)) &&
                (node.input(3) == nullptr || rewriter_.ints(node.input(3)).has_value());
@@ -559,12 +576,21 @@ class Region {
     if (is_ours(*input)) return input->producer()->input(0);
     if (const auto known = entered.find(input); known != entered.end()) return known->second;
     Value* value = nullptr;
-    if (const Tensor* tensor = rewriter_.constant(input)) {
+    Value* const codes = codes_of(*input);
+    if (const Tensor* tensor = rewriter_.constant(codes != nullptr ? codes : input)) {
       Dims dims;
       for (size_t i = tensor->rank(); i < perm_.size(); ++i) dims.push_back(1);
       for (const int64_t dim : tensor->dims()) dims.push_back(dim);
       TRY(const Tensor turned, transposed(tensor->reshaped(dims), back_));
       value = rewriter_.initializer(graph_, turned, input->name());
+      if (codes != nullptr) {
+        std::vector<Value*> inputs(input->producer()->inputs().begin(),
+                                   input->producer()->inputs().end());
+        inputs[0] = value;
+        Node& made = rewriter_.add(before, "DequantizeLinear", inputs, input->name());
+        rewriter_.touch(made);
+        value = made.output(0);
+      }
     } else {
       value = add_transpose(rewriter_, before, input, back_).output(0);
     }
@@ -582,6 +608,9 @@ class Region {
     const Row& row = *row_of(rewriter_, node);
     const AttributeReader attributes(node);
     switch (row.axes) {
+      case Axes::kScale:
+        if (rewriter_.rank(node.input(1)) == 0u || rewriter_.scalar(node.input(1))) break;
+        [[fallthrough]];
       case Axes::kAxis:
       case Axes::kConcat:
         copy.set_int("axis", axis(attributes.get_int("axis", row.default_axis)));
