@@ -177,13 +177,15 @@ void copy_runs(const KernelRun& run, const TransposeState& s, const std::byte* x
                    });
 }
 
+constexpr int64_t kShared = 65536;  ///< bytes that are worth another thread
+
 /// Tiles of the last axis by a cache line's columns, one after the other along all other axes.
 Status run_strips(const KernelRun& run, const TransposeState& s, const std::vector<size_t>& axes,
                   int64_t outer, const std::byte* in, std::byte* out) {
   const size_t last = s.length.size() - 1, inner = axes.back();
   const int64_t rows = s.length[last], columns = s.length[s.source], along = s.length[inner];
   const int64_t width = 64 / s.bytes, strips = columns / width, runs = outer / along;
-  run.parallel_for(strips * runs, std::max<int64_t>(1, 16384 / (rows * width * along)),
+  run.parallel_for(strips * runs, std::max<int64_t>(1, kShared / (rows * width * along * s.bytes)),
                    [&](int64_t begin, int64_t end) {
                      for (int64_t task = begin; task < end; ++task) {
                        const int64_t strip = task / runs, column = strip * width;
@@ -252,7 +254,8 @@ Status run_transpose(KernelRun& run) {
   if (strips) return run_strips(run, s, axes, outer, in, out);
   run.parallel_for(
       outer * parts,
-      std::max<int64_t>(1, 16384 / (std::min(rows, row_part) * std::min(columns, column_part))),
+      std::max<int64_t>(
+          1, kShared / (std::min(rows, row_part) * std::min(columns, column_part) * s.bytes)),
       [&](int64_t begin, int64_t end) {
         // Tiles that are one part follow each other along the two innermost of the other axes.
         const size_t levels = parts > 1 ? 0 : std::min<size_t>(2, axes.size());
