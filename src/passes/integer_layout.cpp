@@ -30,8 +30,8 @@ class ChannelsLast {
       bool single = true;
       for (size_t i = 1; i < node->outputs().size(); ++i) single &= node->output(i) == nullptr;
       if (!single) continue;
-      count += conv(*node) || pool(*node) || concat(*node) || pad(*node) || unary(*node) ||
-               binary(*node);
+      count += transpose(*node) || conv(*node) || pool(*node) || concat(*node) || pad(*node) ||
+               unary(*node) || binary(*node);
     }
     for (Node* node : made_)
       if (!node->output(0)->has_uses()) r_.erase(*node);
@@ -71,6 +71,26 @@ class ChannelsLast {
     return true;
   }
   bool is(const Node& node, Text op) const { return r_.is(&node, op, kMicrosoft); }
+
+  /// What a graph with channels last turns itself, as those of TensorFlow Lite do.
+  bool transpose(Node& node) {
+    if (!r_.is(&node, "Transpose")) return false;
+    const auto perm = AttributeReader(node).get_ints("perm");
+    const size_t rank = perm.size();
+    if (rank < 3 || rank > 5 || perm[0] != 0) return false;
+    bool first = perm[1] == static_cast<int64_t>(rank) - 1, last = perm[rank - 1] == 1;
+    for (size_t i = 2; i < rank; ++i) {
+      first &= perm[i] == static_cast<int64_t>(i) - 1;
+      last &= perm[i - 1] == static_cast<int64_t>(i);
+    }
+    Value* const found = last ? find(node.input(0)) : nullptr;
+    if (found != nullptr && r_.replaceable(*node.output(0), *found)) {
+      r_.supersede(*node.output(0), *found);
+      return true;
+    }
+    if (first) last_[node.output(0)] = {node.input(0), rank};
+    return false;
+  }
   static bool plain_layout(const Node& node) {
     return AttributeReader(node).get_int("channels_last", 0) == 0;
   }

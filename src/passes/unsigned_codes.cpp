@@ -20,8 +20,8 @@ namespace {
 /// Gives elements of its first input, or, Concat, of all, and a Pad the one that it fills with.
 bool moves_codes(const Rewriter& rewriter, const Node& node) {
   if (rewriter.is(&node, "Pad"))
-    return rewriter.constant(node.input(2)) != nullptr &&
-           rewriter.dtype(node.input(2)) == DType::kInt8;
+    return node.input(2) == nullptr || (rewriter.constant(node.input(2)) != nullptr &&
+                                        rewriter.dtype(node.input(2)) == DType::kInt8);
   static constexpr std::array<Text, 14> kMoves = {
       "Concat", "DepthToSpace", "Expand", "Flatten", "Gather", "Identity",  "Reshape",
       "Slice",  "SpaceToDepth", "Split",  "Squeeze", "Tile",   "Transpose", "Unsqueeze"};
@@ -60,16 +60,14 @@ class Region {
     };
     for (Node* node : graph_->nodes()) {
       if (!nodes_.contains(node)) continue;
-      if (r_.is(node, "Pad")) {
+      const bool pad = r_.is(node, "Pad"), quantises = !moves_codes(r_, *node);
+      // Zero points, and what a Pad fills with; where there is none it is 0.
+      if ((pad || quantises) && node->input(2) != nullptr)
         turn_input(*node, 2);
-      } else if (!moves_codes(r_, *node)) {
-        if (node->input(2) != nullptr)
-          turn_input(*node, 2);
-        else
-          node->set_input(2, r_.byte_initializer(*graph_, DType::kUInt8, 128, "zero_point"));
-        if (r_.is_constant(node->input(0))) turn_input(*node, 0);
-        if (r_.is(node, "QuantizeLinear")) node->remove_attribute("output_dtype");
-      }
+      else if (pad || quantises)
+        node->set_input(2, r_.byte_initializer(*graph_, DType::kUInt8, 128, "zero_point"));
+      if (quantises && r_.is_constant(node->input(0))) turn_input(*node, 0);
+      if (r_.is(node, "QuantizeLinear")) node->remove_attribute("output_dtype");
       r_.touch(*node);
     }
   }

@@ -640,7 +640,8 @@ TEST_P(Kernels, ResultsOfTilesAreThoseOfSums) {
                  more = bytes(static_cast<size_t>(m * n));
       std::vector<std::byte> rows(static_cast<size_t>(m * q_row_bytes(k, tiles)) + 64),
           panels(q_panel_bytes(k, n, tiles) + 64);
-      std::vector<int32_t> ignored(static_cast<size_t>(n) + 64), c(static_cast<size_t>(m * n));
+      std::vector<int32_t> ignored(static_cast<size_t>(n) + 64);
+      std::vector<int32_t> c(static_cast<size_t>(m * n) + 64);  // q_finish reads whole vectors
       q_pack_rows(a.data(), k, m, k, false, false, rows.data(), tiles);
       q_pack_panels(b.data(), n, 1, k, n, false, true, panels.data(), ignored.data(), tiles);
       QFinish finish;
