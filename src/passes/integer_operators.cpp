@@ -69,12 +69,12 @@ class Sandwich {
   }
 
   /// Factors and shifts of each channel between codes, for which there is one of the runtime, too.
-  size_t affine() {
+  size_t affine(bool images_alone = false) {
     Node* node = quantised();
     if (node == nullptr) return 0;
     const auto rank = r_.rank(q_.input(0));
-    if (!rank || *rank < 2 || *rank > 5) return 0;
-    for (const size_t axis : {size_t(1), *rank - 1}) {
+    if (!rank || *rank < (images_alone ? 3 : 2) || *rank > 5) return 0;
+    for (const size_t axis : {size_t(1), images_alone ? 1 : *rank - 1}) {
       const auto channels = r_.dim(q_.input(0), static_cast<int64_t>(axis));
       if (channels && *channels > 1 && affine(*node, {*rank, axis, *channels})) return 1;
     }
@@ -662,6 +662,20 @@ Result<size_t> integer_operators(Rewriter& rewriter) {
       if (rewriter.is(node, "QuantizeLinear") && node->outputs().size() == 1 &&
           node->output(0) != nullptr)
         count += Sandwich(rewriter, *node).rewrite();
+  });
+  return count;
+}
+
+/// Sums and products of codes with constant ones of each channel of an image: as an operator of two
+/// tensors of codes they would have their channels in front, between convolutions that have not.
+Result<size_t> integer_affines(Rewriter& rewriter) {
+  rewriter.refresh();
+  size_t count = 0;
+  rewriter.for_each([&](Graph& graph) {
+    for (Node* node : graph.nodes())
+      if (rewriter.is(node, "QuantizeLinear") && node->outputs().size() == 1 &&
+          node->output(0) != nullptr)
+        count += Sandwich(rewriter, *node).affine(true);
   });
   return count;
 }

@@ -141,8 +141,9 @@ Result<size_t> fuse_microsoft(Rewriter& rewriter) {
 
 Result<size_t> integer_regions(Rewriter& rewriter) {
   TRY(const size_t moved, lower_dequantised(rewriter));
+  TRY(const size_t affines, integer_affines(rewriter));
   TRY(const size_t operators, integer_operators(rewriter));
-  const size_t count = moved + operators;
+  const size_t count = moved + affines + operators;
   // What was replaced would be run, and would keep its inputs from joining what they follow.
   if (count != 0) CHECK_OK(remove_dead_code(rewriter));
   TRY(const size_t floats, integer_products(rewriter));

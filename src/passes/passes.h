@@ -71,6 +71,8 @@ TOMBOLO_PASS(fuse_elementwise);
 
 /// What is dequantised and then moved to a product of two such tensors is moved first.
 Result<size_t> lower_dequantised(Rewriter& rewriter);
+/// Sums and products of codes with numbers of each channel of an image.
+Result<size_t> integer_affines(Rewriter& rewriter);
 /// MatMul and Gemm of dequantised tensors whose results stay floats.
 Result<size_t> integer_products(Rewriter& rewriter);
 

@@ -66,7 +66,8 @@ class Region {
         turn_input(*node, 2);
       else if (pad || quantises)
         node->set_input(2, r_.byte_initializer(*graph_, DType::kUInt8, 128, "zero_point"));
-      if (quantises && r_.is_constant(node->input(0))) turn_input(*node, 0);
+      for (size_t i = 0; i < sources_of(*node); ++i)
+        if (r_.is_constant(node->input(i))) turn_input(*node, static_cast<uint32_t>(i));
       if (r_.is(node, "QuantizeLinear")) node->remove_attribute("output_dtype");
       r_.touch(*node);
     }
@@ -121,18 +122,24 @@ class Region {
       if (node.input(2) == nullptr ? !r_.scalar(node.input(1))
                                    : zero == nullptr || zero->dtype() != DType::kInt8)
         return false;
-      if (!quantize && r_.is_constant(node.input(0))) {
-        const Tensor* const given = r_.constant(node.input(0));
-        if (given == nullptr) return false;
-        // Numbers of each channel join their operator as floats.
-        if (std::count_if(given->dims().begin(), given->dims().end(),
-                          [](int64_t dim) { return dim > 1; }) < 2)
-          return true;
-      }
     }
+    for (size_t i = 0; i < sources_of(node); ++i)
+      if (r_.is_constant(node.input(i)) && !turns_constant(*node.input(i))) return false;
     nodes_.insert(&node);
     take_all(node);
     return true;
+  }
+
+  /// So many of its first inputs are codes that a node gives, or gives the meaning of.
+  size_t sources_of(const Node& node) const {
+    if (r_.is(&node, "QuantizeLinear")) return 0;
+    return r_.is(&node, "Concat") ? node.inputs().size() : 1;
+  }
+  /// Tables of words, say, of which this makes a copy.
+  bool turns_constant(const Value& value) const {
+    constexpr int64_t kMost = int64_t{64} << 20;
+    const Tensor* const given = r_.constant(&value);
+    return given != nullptr && given->size() <= kMost;
   }
 
   Value* turned(const Value& constant) {
