@@ -89,11 +89,15 @@ size_t shrink(Rewriter& rewriter, Node& quantize) {
     if (dequantize == nullptr || !is_pair(rewriter, *dequantize, quantize)) return 0;
     inputs[i] = dequantize->input(0);
   }
-  if (pad && AttributeReader(*node).get_string("mode", "constant") == "constant") {
-    Value* const fill = filling(rewriter, *node, quantize);
-    if (fill == nullptr) return 0;
+  if (pad) {
+    Value* fill = nullptr;
+    if (AttributeReader(*node).get_string("mode", "constant") == "constant") {
+      fill = filling(rewriter, *node, quantize);
+      if (fill == nullptr) return 0;
+    }
     inputs.resize(std::max<size_t>(inputs.size(), 3));
     inputs[2] = fill;
+    while (inputs.back() == nullptr) inputs.pop_back();
   }
   Node& moved = rewriter.add(quantize, node->op_type(), inputs, quantize.output(0)->name());
   for (const Attribute& attribute : node->attributes()) {

@@ -45,7 +45,7 @@ class Region {
   bool spread(Node& quantize) {
     graph_ = &quantize.graph();
     take(quantize.output(0));
-    // To the end, so that what cannot be turned is not looked at again.
+    // To the end, also beyond what cannot be turned: all that belongs to it has been seen then.
     bool turns = true;
     for (size_t i = 0; i < values_.size(); ++i)
       turns &= r_.dtype(values_[i]) == DType::kInt8 ? codes(*values_[i]) : floats(*values_[i]);
@@ -86,13 +86,16 @@ class Region {
   }
 
   bool codes(const Value& value) {
-    if (value.output_uses() != 0) return false;
-    Node* const from = value.producer();
-    if (from == nullptr || &from->graph() != graph_) return false;
-    bool turns = belongs(*from);
+    bool turns = value.output_uses() == 0 && value.producer() != nullptr;
+    const auto meet = [&](Node* node, bool given) {
+      if (node == nullptr || &node->graph() != graph_)
+        turns = false;
+      else
+        turns &= belongs(*node) && given;
+    };
+    meet(value.producer(), true);
     for (const auto& use : value.uses())
-      turns &= &use.node->graph() == graph_ && (use.index == 0 || r_.is(use.node, "Concat")) &&
-               belongs(*use.node);
+      meet(use.node, use.index == 0 || r_.is(use.node, "Concat"));
     return turns;
   }
   /// Through all but products.
@@ -112,8 +115,13 @@ class Region {
   }
 
   bool belongs(Node& node) {
-    const bool quantize = r_.is(&node, "QuantizeLinear");
+    nodes_.insert(&node);
+    take_all(node);
+    return turns(node);
+  }
+  bool turns(const Node& node) const {
     if (!moves_codes(r_, node)) {
+      const bool quantize = r_.is(&node, "QuantizeLinear");
       if (!quantize && !r_.is(&node, "DequantizeLinear")) return false;
       // What weights are quantised to stays signed.
       if (quantize && r_.is_constant(node.input(0))) return false;
@@ -125,8 +133,6 @@ class Region {
     }
     for (size_t i = 0; i < sources_of(node); ++i)
       if (r_.is_constant(node.input(i)) && !turns_constant(*node.input(i))) return false;
-    nodes_.insert(&node);
-    take_all(node);
     return true;
   }
 
