@@ -502,6 +502,7 @@ class Region {
   Value* codes_of(const Value& value) const {
     const Node* node = rewriter_.producer(&value, "DequantizeLinear");
     return node != nullptr && rewriter_.is_constant(node->input(0)) &&
+                   bits_of(rewriter_.dtype(node->input(0))) >= 8 &&
                    rewriter_.scalar(node->input(1)) && node->attributes().empty()
                ? node->input(0)
                : nullptr;
@@ -548,9 +549,13 @@ class Region {
         return pads && (node.input(3) == nullptr ? pads->size() == 2 * perm_.size()
                                                  : rewriter_.ints(node.input(3)).has_value());
       }
-      case Axes::kScale:
+      case Axes::kScale: {
+        // Codes that share a byte are slow to turn.
+        const bool dequantises = node.op_type() == "DequantizeLinear";
         return rewriter_.rank(node.input(1)).value_or(99) <= 1 &&
-               attributes.get_int("block_size", 0) == 0;
+               attributes.get_int("block_size", 0) == 0 &&
+               bits_of(rewriter_.dtype(dequantises ? node.input(0) : node.output(0))) >= 8;
+      }
       case Axes::kSlice:
         return rewriter_.ints(node.input(1)) &&
                (node.input(3) == nullptr || rewriter_.ints(node.input(3)).has_value());
