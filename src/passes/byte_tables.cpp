@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "ops/tombolo/elementwise.h"
+#include "passes/codes.h"
 #include "passes/evaluate.h"
 #include "passes/passes.h"
 #include "passes/runtime_operators.h"
@@ -116,14 +117,8 @@ class Table {
 }  // namespace
 
 Result<size_t> byte_tables(Rewriter& rewriter) {
-  rewriter.refresh();
-  size_t count = 0;
-  rewriter.for_each([&](Graph& graph) {
-    for (Node* node : graph.nodes())
-      if (rewriter.is(node, "QuantizeLinear") && node->outputs().size() == 1 &&
-          node->output(0) != nullptr)
-        count += Table(rewriter, *node).rewrite();
-  });
+  const size_t count =
+      change_each_quantise(rewriter, [&](Node& node) { return Table(rewriter, node).rewrite(); });
   if (count != 0) CHECK_OK(remove_dead_code(rewriter));
   return count;
 }

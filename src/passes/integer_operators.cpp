@@ -655,29 +655,15 @@ class Sandwich {
 }  // namespace
 
 Result<size_t> integer_operators(Rewriter& rewriter) {
-  rewriter.refresh();
-  size_t count = 0;
-  rewriter.for_each([&](Graph& graph) {
-    for (Node* node : graph.nodes())
-      if (rewriter.is(node, "QuantizeLinear") && node->outputs().size() == 1 &&
-          node->output(0) != nullptr)
-        count += Sandwich(rewriter, *node).rewrite();
-  });
-  return count;
+  return change_each_quantise(rewriter,
+                              [&](Node& node) { return Sandwich(rewriter, node).rewrite(); });
 }
 
 /// Sums and products of codes with constant ones of each channel of an image: as an operator of two
 /// tensors of codes they would have their channels in front, between convolutions that have not.
 Result<size_t> integer_affines(Rewriter& rewriter) {
-  rewriter.refresh();
-  size_t count = 0;
-  rewriter.for_each([&](Graph& graph) {
-    for (Node* node : graph.nodes())
-      if (rewriter.is(node, "QuantizeLinear") && node->outputs().size() == 1 &&
-          node->output(0) != nullptr)
-        count += Sandwich(rewriter, *node).affine(true);
-  });
-  return count;
+  return change_each_quantise(rewriter,
+                              [&](Node& node) { return Sandwich(rewriter, node).affine(true); });
 }
 
 Result<size_t> integer_products(Rewriter& rewriter) {

@@ -50,8 +50,7 @@ constexpr Pass kPasses[] = {
      scatter_to_slices},
     {"shrink-quantised",
      "Dequantize and Quantize with one scale go, also around data movement and Pad: the integers "
-     "move; a "
-     "Transpose of dequantised constants turns the integers",
+     "move; a Transpose of dequantised constants turns the integers",
      1, shrink_quantised},
     {"recognise-repeats",
      "elements repeated along an axis by Tile and Reshape become Resize, neighbouring ones one", 1,

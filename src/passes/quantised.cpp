@@ -45,15 +45,6 @@ bool is_pair(const Rewriter& rewriter, const Node& dequantize, const Node& quant
   return true;
 }
 
-/// Gives elements of its first input, whatever they are; the others say which.
-bool moves_data(const Rewriter& rewriter, const Node& node) {
-  constexpr std::string_view kMoves[] = {"Reshape",   "Flatten",  "Squeeze",      "Unsqueeze",
-                                         "Transpose", "Slice",    "Gather",       "Expand",
-                                         "Tile",      "Identity", "DepthToSpace", "SpaceToDepth"};
-  return std::find(std::begin(kMoves), std::end(kMoves), node.op_type()) != std::end(kMoves) &&
-         rewriter.is(&node, node.op_type()) && node.outputs().size() == 1;
-}
-
 /// The code of what a Pad fills with, or null: not where it is no constant.
 Value* filling(Rewriter& rewriter, const Node& pad, const Node& quantize) {
   const auto number = pad.input(2) == nullptr ? 0.0 : rewriter.scalar(pad.input(2));

@@ -6,12 +6,11 @@
 // Operators of codes but for products want one type: all that such could join stays signed where
 // something of it does, as the graph's inputs and outputs.
 
-#include <algorithm>
-#include <array>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
+#include "passes/codes.h"
 #include "passes/passes.h"
 
 namespace tombolo::passes {
@@ -22,11 +21,7 @@ bool moves_codes(const Rewriter& rewriter, const Node& node) {
   if (rewriter.is(&node, "Pad"))
     return node.input(2) == nullptr || (rewriter.constant(node.input(2)) != nullptr &&
                                         rewriter.dtype(node.input(2)) == DType::kInt8);
-  static constexpr std::array<Text, 14> kMoves = {
-      "Concat", "DepthToSpace", "Expand", "Flatten", "Gather", "Identity",  "Reshape",
-      "Slice",  "SpaceToDepth", "Split",  "Squeeze", "Tile",   "Transpose", "Unsqueeze"};
-  const Text op = node.op_type();
-  return std::find(kMoves.begin(), kMoves.end(), op) != kMoves.end() && rewriter.is(&node, op);
+  return moves_data(rewriter, node) || rewriter.is(&node, "Concat") || rewriter.is(&node, "Split");
 }
 
 bool is_product(const Rewriter& rewriter, const Node& node) {

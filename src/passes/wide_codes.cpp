@@ -63,13 +63,8 @@ class Rounding {
 }  // namespace
 
 Result<size_t> wide_codes(Rewriter& rewriter) {
-  rewriter.refresh();
-  size_t count = 0;
-  rewriter.for_each([&](Graph& graph) {
-    for (Node* node : graph.nodes())
-      if (rewriter.is(node, "QuantizeLinear") && node->outputs().size() == 1 &&
-          node->output(0) != nullptr && node->output(0)->has_uses())
-        count += Rounding(rewriter, *node).rewrite();
+  const size_t count = change_each_quantise(rewriter, [&](Node& node) {
+    return node.output(0)->has_uses() ? Rounding(rewriter, node).rewrite() : size_t{0};
   });
   if (count != 0) CHECK_OK(remove_dead_code(rewriter));
   return count;
