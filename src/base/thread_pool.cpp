@@ -34,6 +34,8 @@ struct Loop {
 
 thread_local bool inside_loop = false;
 thread_local bool fixed_pieces = false;
+thread_local bool loops_kept = false;
+thread_local uint64_t loops_shared = 0;
 constexpr int kFixedThreads = 8;
 
 inline void pause() {
@@ -107,7 +109,8 @@ class Pool {
   void run(const Loop& loop, int threads) {
     // A second caller runs its loop alone rather than waiting.
     std::unique_lock exclusive(busy_, std::defer_lock);
-    if (threads <= 1 || !exclusive.try_lock()) {
+    if (threads > 1) ++loops_shared;
+    if (threads <= 1 || loops_kept || !exclusive.try_lock()) {
       inside_loop = true;
       for (int64_t at = 0; at < loop.chunks; ++at) loop.run(at);
       inside_loop = false;
@@ -319,6 +322,9 @@ Pool& pool() {
 
 void set_thread_count(int count) { pool().set_threads(count); }
 int thread_count() { return fixed_pieces ? kFixedThreads : pool().threads(); }
+
+void keep_loops(bool alone) { loops_kept = alone; }
+uint64_t shared_loops() { return loops_shared; }
 
 FixedPieces::FixedPieces(bool fixed) : before_(fixed_pieces) { fixed_pieces = fixed; }
 FixedPieces::~FixedPieces() { fixed_pieces = before_; }

@@ -20,6 +20,12 @@ int thread_count();
 void parallel_for(int64_t count, int64_t grain, void (*body)(void*, int64_t, int64_t),
                   void* argument);
 
+/// Whether loops that this thread starts are cut as ever, but left to it alone: a caller may know
+/// that to share them takes longer. Off when a thread begins.
+void keep_loops(bool alone);
+/// How many loops this thread has shared, or would have.
+uint64_t shared_loops();
+
 /// While one lives, `fixed`, what its thread starts is cut into pieces as for one number of
 /// threads, which thread_count() gives then, and each piece is worked on by itself: results that
 /// depend on where pieces end are the same for any number of threads.

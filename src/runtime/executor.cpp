@@ -351,8 +351,11 @@ Result<std::vector<RunValue>> Executor::along(std::unique_ptr<Instance> instance
 
 Status Executor::steps(Instance& instance) {
   const std::vector<int>& dead = instance.specialisation->dead;
+  SharedRun sharing(instance.parent == nullptr && profile_ == nullptr ? &instance.owner->sharing
+                                                                      : nullptr);
   for (Instance::Call& call : instance.calls) {
     if (watched_) CHECK_OK(interrupted());
+    sharing.begin_step(static_cast<size_t>(&call - instance.calls.data()));
     if (call.chosen != nullptr && !call.values_fit()) {
       if (Status status = node(call.last(), instance, nullptr); !status)
         return std::move(status).error().at(describe(*call.last().node));
@@ -395,6 +398,7 @@ Status Executor::steps(Instance& instance) {
     }
     return ok();
   }
+  sharing.finish();
   return ok();
 }
 

@@ -17,6 +17,7 @@
 
 #include "runtime/plan.h"
 #include "runtime/prepared.h"
+#include "runtime/step_sharing.h"
 
 namespace tombolo {
 
@@ -113,6 +114,7 @@ struct Specialisation {
   size_t arena_bytes = 0;
   size_t kept_bytes = 0;   ///< that keeping it takes, about: of kernels' states by their tensors
   size_t fixed_nodes = 0;  ///< nodes left out because their outputs follow from the shapes
+  StepSharing sharing;
 
   ~Specialisation();
   // Instances not in use.
