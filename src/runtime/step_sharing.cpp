@@ -9,9 +9,11 @@ namespace tombolo {
 
 namespace {
 
-/// Noise is not to decide.
+constexpr int64_t kRunsOfOneThread = 1000;  ///< until it is asked again how many there are
+
+/// Noise is not to decide: at least four of a hundred.
 bool clearly_less(StepSharing::Duration a, StepSharing::Duration b) {
-  return a.count() * 51 < b.count() * 50;
+  return a.count() * 26 < b.count() * 25;
 }
 
 }  // namespace
@@ -24,77 +26,89 @@ StepSharing::Mode StepSharing::begin(int threads) {
     return Mode::kLearned;
   }
   if (threads <= 1) {
-    left_.store(kLeastBetween, std::memory_order_relaxed);
+    left_.store(kRunsOfOneThread, std::memory_order_relaxed);
     return Mode::kLearned;
   }
-  return timing_.exchange(true, std::memory_order_acquire) ? Mode::kLearned : mode_;
+  return timing_.exchange(true, std::memory_order_acquire) ? Mode::kLearned : mode();
 }
+
+StepSharing::Mode StepSharing::mode() const { return ways_[done_ / 2 % 2]; }
 
 void StepSharing::give_up() { timing_.store(false, std::memory_order_release); }
 
 void StepSharing::taken(const std::vector<Step>& run) {
-  const auto whole =
-      std::accumulate(run.begin(), run.end(), Duration(0),
-                      [](Duration sum, const Step& step) { return sum + step.time; });
-  Duration& least = whole_[at(mode_)];
-  least = done_ == 0 ? whole : std::min(least, whole);
-  if (mode_ != Mode::kMixed) {
-    std::vector<Step>& fastest = fastest_[at(mode_)];
-    if (done_ == 0) fastest = run;
-    for (size_t i = 0; i < run.size(); ++i) {
-      fastest[i].time = std::min(fastest[i].time, run[i].time);
-      fastest[i].has_loops |= run[i].has_loops;
+  const Mode way = mode();
+  if (done_ % 2 == 1) {
+    const auto sum =
+        std::accumulate(run.begin(), run.end(), Duration(0),
+                        [](Duration before, const Step& step) { return before + step.time; });
+    const bool first = done_ < kRunsOfRound;
+    whole(way) = first ? sum : std::min(whole(way), sum);
+    if (ways_[1] == Mode::kAlone) {
+      std::vector<Step>& fastest = fastest_[way == Mode::kAlone];
+      if (first) fastest = run;
+      for (size_t i = 0; i < run.size(); ++i) {
+        fastest[i].time = std::min(fastest[i].time, run[i].time);
+        fastest[i].has_loops |= run[i].has_loops;
+      }
+      if (first && way == Mode::kShared &&
+          (sum > kLongest ||
+           std::none_of(run.begin(), run.end(), [](const Step& step) { return step.has_loops; })))
+        left_.store(kNever, std::memory_order_relaxed);
     }
   }
-  if (++done_ == kTimed) {
-    done_ = 0;
-    next_mode();
-  }
+  if (++done_ % kRunsOfRound == 0) end_round();
   timing_.store(false, std::memory_order_release);
 }
 
-void StepSharing::next_mode() {
-  const auto has_loops = [](const Step& step) { return step.has_loops; };
-  if (mode_ == Mode::kShared) {
-    if (whole_[0] > kLongest || std::none_of(fastest_[0].begin(), fastest_[0].end(), has_loops))
-      left_.store(kNever, std::memory_order_relaxed);
-    else
-      mode_ = Mode::kAlone;
-    return;
-  }
-  if (mode_ == Mode::kAlone) {
-    const size_t steps = fastest_[0].size();
-    mixed_.assign(steps, false);
+StepSharing::Duration StepSharing::saving() const {
+  Duration sum(0);
+  for (size_t i = 0; i < fastest_[0].size(); ++i)
+    if (fastest_[0][i].has_loops)
+      sum += std::max(Duration(0), fastest_[0][i].time - fastest_[1][i].time);
+  return sum;
+}
+
+void StepSharing::end_round() {
+  const Duration shared = whole(Mode::kShared), alone = whole(Mode::kAlone);
+  if (ways_[1] == Mode::kAlone) {
+    // What saves nothing in two rounds does not in five.
+    if (done_ >= 2 * kRunsOfRound && !clearly_less(shared - saving(), shared) &&
+        !clearly_less(alone, shared))
+      return learn(Mode::kShared);
+    if (done_ < kRounds * kRunsOfRound) return;
+    mixed_.assign(fastest_[0].size(), false);
     size_t kept = 0, loops = 0;
-    for (size_t i = 0; i < steps; ++i) {
+    for (size_t i = 0; i < mixed_.size(); ++i) {
       if (!fastest_[0][i].has_loops) continue;
       mixed_[i] = clearly_less(fastest_[1][i].time, fastest_[0][i].time);
       kept += mixed_[i];
       ++loops;
     }
-    whole_[2] = std::chrono::hours(1);
-    if (kept != 0 && kept != loops) {
-      mode_ = Mode::kMixed;
-      return;
-    }
+    const Mode better = clearly_less(alone, shared) ? Mode::kAlone : Mode::kShared;
+    if (kept == 0 || kept == loops) return learn(better);
+    ways_[0] = better;
+    ways_[1] = Mode::kMixed;
+    done_ = 0;
+    return;
   }
-  compare();
-  mode_ = Mode::kShared;
+  if (done_ < kRounds * kRunsOfRound) return;
+  learn(clearly_less(whole(Mode::kMixed), whole(ways_[0])) ? Mode::kMixed : ways_[0]);
 }
 
-void StepSharing::compare() {
-  Mode best = learned_;
-  for (const Mode mode : {Mode::kShared, Mode::kAlone, Mode::kMixed})
-    if (clearly_less(whole_[at(mode)], whole_[at(best)])) best = mode;
-  between_ = best == learned_ ? std::min(2 * between_, kMostBetween) : kLeastBetween;
-  learned_ = best;
-  if (best != Mode::kShared) {
+void StepSharing::learn(Mode mode) {
+  between_ = mode == learned_ ? std::min(2 * between_, kMostBetween) : kLeastBetween;
+  learned_ = mode;
+  if (mode != Mode::kShared) {
     if (alone_ == nullptr) alone_ = std::make_unique<std::atomic<bool>[]>(mixed_.size());
     for (size_t i = 0; i < mixed_.size(); ++i)
-      alone_[i].store(best == Mode::kAlone || mixed_[i], std::memory_order_relaxed);
+      alone_[i].store(mode == Mode::kAlone || mixed_[i], std::memory_order_relaxed);
   }
-  any_.store(best != Mode::kShared, std::memory_order_release);
-  left_.store(between_, std::memory_order_relaxed);
+  any_.store(mode != Mode::kShared, std::memory_order_release);
+  left_.store(between_ / std::max(whole(mode), Duration(100)), std::memory_order_relaxed);
+  ways_[0] = Mode::kShared;
+  ways_[1] = Mode::kAlone;
+  done_ = 0;
 }
 
 bool StepSharing::any_alone(Mode mode) const {

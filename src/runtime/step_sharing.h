@@ -6,7 +6,7 @@
 // and back within a group of cores, 0.5 to the next one, more where it is busy with something else;
 // a virtual machine is moved from one to the other while it runs. Kernels cut loops for the first
 // case, and in a network whose layers take microseconds two threads may then take longer than one.
-// So short runs are timed now and then, a few with all loops shared and a few with none, and each
+// So short runs are timed now and then, some with all loops shared and some with none, and each
 // step has what took less time for it. How loops are cut does not change, so neither do results.
 
 #include <atomic>
@@ -39,30 +39,38 @@ class StepSharing {
   bool any_alone(Mode mode) const;
   bool alone(Mode mode, size_t step) const;
 
-  static constexpr int kTimed = 5;  ///< runs of each mode, of which the fastest counts
-  /// Runs before the first are timed, and between: twice as many each time that nothing changes.
-  static constexpr int64_t kWarm = 3, kLeastBetween = 64, kMostBetween = 4096;
+  /// Two ways take turns of two runs, so that what disturbs the machine meets both; the second of
+  /// two counts, which finds its data where it left them, and of so many the fastest.
+  static constexpr int kRounds = 5, kRunsOfRound = 4;
+  /// Runs before the first are timed, and how long until others are: twice as long each time that
+  /// nothing changes.
+  static constexpr int64_t kWarm = 3;
+  static constexpr Duration kLeastBetween = std::chrono::milliseconds(20),
+                            kMostBetween = std::chrono::seconds(1);
   /// Longer runs share all loops: that costs little beside them.
-  static constexpr Duration kLongest = std::chrono::milliseconds(4);
+  static constexpr Duration kLongest = std::chrono::milliseconds(2);
 
  private:
   static constexpr int64_t kNever = -1;
-  void next_mode();
-  void compare();
-  /// Of kShared, kAlone and kMixed.
-  static size_t at(Mode mode) { return static_cast<size_t>(mode) - 1; }
+  Mode mode() const;
+  /// What each step would save if it kept its loops where that is faster.
+  Duration saving() const;
+  void end_round();
+  void learn(Mode mode);
+  Duration& whole(Mode mode) { return whole_[static_cast<size_t>(mode) - 1]; }
 
   std::atomic<int64_t> left_{kWarm};  ///< runs until some are timed, or kNever
   std::atomic<bool> any_{false};
   std::unique_ptr<std::atomic<bool>[]> alone_;  ///< of each step; there once any_ is
 
   std::atomic<bool> timing_{false};  ///< whether a run is timed, whose thread owns what follows
-  Mode mode_ = Mode::kShared, learned_ = Mode::kShared;
-  int done_ = 0;
-  int64_t between_ = kLeastBetween;
+  Mode ways_[2] = {Mode::kShared, Mode::kAlone};  ///< that take turns
+  int done_ = 0;                                  ///< runs of these
+  Mode learned_ = Mode::kShared;
+  Duration between_ = kLeastBetween;
   std::vector<Step> fastest_[2];  ///< of kShared and kAlone
   std::vector<bool> mixed_;
-  Duration whole_[3] = {};
+  Duration whole_[3] = {};  ///< of a run: kShared, kAlone, kMixed
 };
 
 /// One run along steps, which says when it comes to each.
