@@ -49,6 +49,30 @@ TEST_P(Networks, TransposedConvolutions) {
         "y = ConvTranspose <strides = [2, 2]> (x, w, b)", {{1, 40, 14, 15}});
 }
 
+// Windows that meet, of channels enough to fill vectors (add_windows): whole panels, parts of one,
+// several of them, bands along each axis.
+TEST_P(Networks, TransposedConvolutionsByWindows) {
+  for (const char* attributes :
+       {"strides = [2, 2]", "strides = [2, 2], pads = [1, 1, 1, 1], output_padding = [1, 1]",
+        "strides = [3, 2], dilations = [2, 3], pads = [0, 4, 3, 1]",
+        "strides = [1, 4], pads = [1, 2, 1, 0], output_padding = [0, 3]",
+        "strides = [4, 4], pads = [1, 1, 0, 1]"}) {
+    for (const int64_t channels : {8, 15, 16, 31, 96})
+      agree(constant("w", {6, channels, 3, 4}) + "," + constant("b", {channels}),
+            std::string("y = ConvTranspose <") + attributes + "> (x, w, b)",
+            {{1, 6, 5, 7}, {2, 6, 1, 19}});
+    agree(constant("w", {6, 16, 3, 4}),
+          std::string("y = ConvTranspose <group = 2, ") + attributes + "> (x, w)", {{2, 6, 4, 3}});
+  }
+  agree(constant("w", {3, 32, 5}), "y = ConvTranspose <strides = [2], pads = [2, 1]> (x, w)",
+        {{1, 3, 2000}});
+  agree(constant("w", {2, 16, 3, 2, 3}),
+        "y = ConvTranspose <strides = [2, 2, 2], pads = [1, 0, 1, 0, 1, 1]> (x, w)",
+        {{1, 2, 9, 20, 30}});
+  agree(constant("w", {2, 16, 3, 3}), "y = ConvTranspose <strides = [2, 2]> (x, w)",
+        {{1, 2, 60, 70}});
+}
+
 // Steps of more than a few pixels: rows fall into as many phases, of which short kernels read some.
 TEST_P(Networks, ConvolutionsOfLongSteps) {
   for (const char* attributes :

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <string>
 
+#include "runtime/kernels/conv/add_windows.h"
 #include "runtime/kernels/conv/conv.h"
 #include "runtime/kernels/conv/geometry.h"
 #include "runtime/kernels/conv/spread.h"
@@ -18,8 +19,9 @@ namespace {
 struct TransposedState final : KernelState {
   ConvGeometry shape;  ///< `in` is that of X, `out` that of Y; channels are those of a group
   SpreadPlan spread;
-  ConvPlan product;        ///< to [group][output channel][kernel position][pixel of X]
-  bool one_pixel = false;  ///< and one group: a plain product with the weights as they lie
+  ConvPlan product;         ///< to [group][output channel][kernel position][pixel of X]
+  bool one_pixel = false;   ///< and one group: a plain product with the weights as they lie
+  bool by_windows = false;  ///< add_windows
   const float* packed = nullptr;
   Dims output;
 };
@@ -74,6 +76,23 @@ Result<std::unique_ptr<KernelState>> prepare_one_pixel(const PrepareContext& con
   return state;
 }
 
+Result<std::unique_ptr<KernelState>> prepare_windows(const PrepareContext& context,
+                                                     std::unique_ptr<TransposedState> state) {
+  state->by_windows = true;
+  const ConvGeometry& s = state->shape;
+  TRY(const std::byte* packed,
+      context.packed(1,
+                     "conv_transpose_f32/" + std::string(name_of(active_isa())) + "/windows/" +
+                         std::to_string(s.groups),
+                     add_windows_weight_floats(s) * sizeof(float), [&](std::byte* target) {
+                       Tensor copy;
+                       pack_add_windows(s, context.aligned_constant(1, copy).data<float>(),
+                                        reinterpret_cast<float*>(target));
+                     }));
+  state->packed = reinterpret_cast<const float*>(packed);
+  return state;
+}
+
 Result<std::unique_ptr<KernelState>> prepare_transposed(const PrepareContext& context) {
   auto state = std::make_unique<TransposedState>();
   const ConvGeometry s = *read_transposed(context);
@@ -89,6 +108,8 @@ Result<std::unique_ptr<KernelState>> prepare_transposed(const PrepareContext& co
   state->output = output_dims(s, s.groups * s.out_channels, context.dims(0).size() - 2);
   if (s.groups == 1 && s.in_plane() == 1 && context.constant(1) != nullptr)
     return prepare_one_pixel(context, std::move(state));
+  if (context.constant(1) != nullptr && add_windows_pays(s))
+    return prepare_windows(context, std::move(state));
   const auto columns = static_cast<size_t>(s.groups * product.out_channels * s.in_plane());
   state->scratch_bytes = (plan.scratch_floats + columns + 128) * sizeof(float);
   if (context.constant(1) == nullptr) {  // those of a quantised network, say
@@ -147,6 +168,11 @@ Status run_transposed_conv(KernelRun& run) {
   TRY(Tensor * y, run.output(0, DType::kFloat32, state.output));
   if (state.one_pixel) {
     run_one_pixel(run, state, y->data<float>());
+    return ok();
+  }
+  if (state.by_windows) {
+    add_windows(s, run.data<float>(0), state.packed,
+                run.has_input(2) ? run.data<float>(2) : nullptr, y->data<float>());
     return ok();
   }
   auto* scratch = reinterpret_cast<float*>(run.scratch());

@@ -246,16 +246,21 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace tombolo {
 
+bool spread_apart(const ConvGeometry& s) {
+  bool apart = s.pad[2] == 0;
+  for (int axis = 0; axis < 3; ++axis)
+    apart &= s.kernel[axis] == 1 || (s.kernel[axis] <= s.stride[axis] && s.dilation[axis] == 1);
+  return apart;
+}
+
 SpreadPlan plan_spread(const ConvGeometry& s) {
   SpreadPlan plan;
   plan.shape = s;
   plan.side_by_side = true;
-  plan.apart = s.pad[2] == 0;
+  plan.apart = spread_apart(s);
   for (int axis = 0; axis < 3; ++axis) {
     plan.side_by_side &= s.kernel[axis] == s.stride[axis] && s.pad[axis] == 0 &&
                          s.dilation[axis] == 1 && s.in[axis] * s.stride[axis] == s.out[axis];
-    plan.apart &=
-        s.kernel[axis] == 1 || (s.kernel[axis] <= s.stride[axis] && s.dilation[axis] == 1);
   }
   for (int axis = 0; axis < 2; ++axis) {
     const int64_t taps = s.in_plane() * s.kernel[2] * (axis == 0 ? s.kernel[1] : 1);

@@ -29,6 +29,8 @@ struct SpreadPlan {
   bool side_by_side = false;  ///< apart, and they cover all
 };
 SpreadPlan plan_spread(const ConvGeometry& shape);
+/// SpreadPlan::apart.
+bool spread_apart(const ConvGeometry& shape);
 
 constexpr int64_t kSpreadVector = 16;
 /// Floats that spread_rows needs for itself.
