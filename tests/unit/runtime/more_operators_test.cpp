@@ -317,7 +317,8 @@ TEST_P(MoreOperators, LossesOfDoubles) {
 
 TEST_P(MoreOperators, RunningSumsOfManyColumns) {
   for (const auto& x : {numbers({11, 1100}, 9), numbers({3, 1024}, 9), numbers({2, 9, 64}, 9),
-                        numbers({2, 7, 65}, 9), numbers({40, 2, 33}, 9)})
+                        numbers({2, 7, 65}, 9), numbers({40, 2, 33}, 9), numbers({7, 2, 3}, 9),
+                        numbers({5, 11, 2}, 9), numbers({3, 17, 4}, 9), numbers({9, 5}, 9)})
     for (const char* attributes :
          {"", "exclusive = 1", "reverse = 1", "exclusive = 1, reverse = 1"})
       for (const char* axis : {"0", "1"})

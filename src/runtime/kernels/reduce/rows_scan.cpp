@@ -70,19 +70,28 @@ Status scan(KernelRun& run) {
     return ok();
   }
   constexpr int64_t kWidth = 1024;
+  if (s.inner <= kWidth) {
+    const int64_t block = s.length * s.inner;
+    run.parallel_for(s.outer, std::max<int64_t>(1, (1 << 14) / block),
+                     [&](int64_t begin, int64_t end) {
+                       running_sums(from + begin * block, end - begin, s.length, s.inner, s.inner,
+                                    s.exclusive, s.reverse, to + begin * block);
+                     });
+    return ok();
+  }
   const int64_t strips = (s.inner + kWidth - 1) / kWidth;
-  run.parallel_for(
-      s.outer * strips, std::max<int64_t>(1, (1 << 14) / (s.length * std::min(kWidth, s.inner))),
-      [&](int64_t begin, int64_t end) {
-        for (int64_t task = begin; task < end; ++task) {
-          // Backwards from block to block too.
-          const int64_t block = s.reverse ? s.outer * strips - 1 - task : task;
-          const int64_t column = block % strips * kWidth;
-          const int64_t at = block / strips * s.length * s.inner + column;
-          running_sums(from + at, s.length, s.inner, std::min(kWidth, s.inner - column),
-                       s.exclusive, s.reverse, to + at);
-        }
-      });
+  run.parallel_for(s.outer * strips, std::max<int64_t>(1, (1 << 14) / (s.length * kWidth)),
+                   [&](int64_t begin, int64_t end) {
+                     for (int64_t task = begin; task < end; ++task) {
+                       // Backwards from block to block too.
+                       const int64_t block = s.reverse ? s.outer * strips - 1 - task : task;
+                       const int64_t column = block % strips * kWidth;
+                       const int64_t at = block / strips * s.length * s.inner + column;
+                       running_sums(from + at, 1, s.length, s.inner,
+                                    std::min(kWidth, s.inner - column), s.exclusive, s.reverse,
+                                    to + at);
+                     }
+                   });
   return ok();
 }
 

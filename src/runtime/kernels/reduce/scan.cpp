@@ -17,13 +17,13 @@ namespace tombolo {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
+constexpr int64_t kColumns = 1024, kVectors = 8, kShortRow = 2048, kSomeRows = 4;
+
 /// Columns side by side. Some rows of all columns at a time, as they lie in memory: on their way
-/// down these the sums of some vectors stay in registers. Where those are all columns, that is all
-/// the way.
-template <bool kExclusive, bool kReverse, typename T>
+/// down these the sums of some vectors stay in registers: all the way down if kOnce.
+template <bool kExclusive, bool kReverse, bool kOnce, typename T>
 void sums_of_columns(const T* x, int64_t n, int64_t step, int64_t width, T* y) {
   using S = std::conditional_t<std::is_floating_point_v<T>, double, T>;
-  constexpr int64_t kColumns = 1024, kVectors = 8, kShortRow = 2048;
   const hn::ScalableTag<S> d;
   const hn::Rebind<T, hn::ScalableTag<S>> narrow;
   using V = hn::Vec<decltype(d)>;
@@ -47,8 +47,8 @@ void sums_of_columns(const T* x, int64_t n, int64_t step, int64_t width, T* y) {
     const int64_t count = std::min(kColumns, width - first);
     // Short rows as they come: what is read ahead goes on in their order.
     const bool is_short = count * static_cast<int64_t>(sizeof(T)) < kShortRow;
-    const int64_t some = count <= kVectors * lanes ? n : is_short ? 1 : 4;
-    std::fill_n(sums, count + lanes, S{0});
+    const int64_t some = kOnce ? n : is_short ? 1 : kSomeRows;
+    if (!kOnce) std::fill_n(sums, count + lanes, S{0});
     for (int64_t row = 0; row < n; row += some) {
       const int64_t rows = std::min(some, n - row), top = start + row * by + first;
       // Backwards within rows too: memory is read ahead in one direction.
@@ -57,7 +57,8 @@ void sums_of_columns(const T* x, int64_t n, int64_t step, int64_t width, T* y) {
         const int64_t j = (kReverse ? groups - 1 - g : g) * kVectors * lanes;
         V sum[kVectors];
 #pragma GCC unroll 8
-        for (int64_t v = 0; v < kVectors; ++v) sum[v] = hn::Load(d, sums + j + v * lanes);
+        for (int64_t v = 0; v < kVectors; ++v)
+          sum[v] = kOnce ? hn::Zero(d) : hn::Load(d, sums + j + v * lanes);
         for (int64_t i = 0, at = top + j; i < rows; ++i, at += by) {
 #pragma GCC unroll 8
           for (int64_t w = 0; w < kVectors; ++w) {
@@ -65,6 +66,7 @@ void sums_of_columns(const T* x, int64_t n, int64_t step, int64_t width, T* y) {
             add(sum[v], at + v * lanes, lanes);
           }
         }
+        if (kOnce) continue;
 #pragma GCC unroll 8
         for (int64_t v = 0; v < kVectors; ++v) hn::Store(sum[v], d, sums + j + v * lanes);
       }
@@ -76,14 +78,17 @@ void sums_of_columns(const T* x, int64_t n, int64_t step, int64_t width, T* y) {
         V sum[kSome];
         const int64_t left = count - j - (kSome - 1) * lanes;
 #pragma GCC unroll 4
-        for (int64_t v = 0; v < kSome; ++v) sum[v] = hn::Load(d, sums + j + v * lanes);
+        for (int64_t v = 0; v < kSome; ++v)
+          sum[v] = kOnce ? hn::Zero(d) : hn::Load(d, sums + j + v * lanes);
         for (int64_t i = 0, at = top + j; i < rows; ++i, at += by) {
 #pragma GCC unroll 4
           for (int64_t v = 0; v + 1 < kSome; ++v) add(sum[v], at + v * lanes, lanes);
           add(sum[kSome - 1], at + (kSome - 1) * lanes, left);
         }
+        if (!kOnce) {
 #pragma GCC unroll 4
-        for (int64_t v = 0; v < kSome; ++v) hn::Store(sum[v], d, sums + j + v * lanes);
+          for (int64_t v = 0; v < kSome; ++v) hn::Store(sum[v], d, sums + j + v * lanes);
+        }
         j += kSome * lanes;
       };
       while (j + (kMasks ? 1 : lanes) <= count) {
@@ -97,6 +102,7 @@ void sums_of_columns(const T* x, int64_t n, int64_t step, int64_t width, T* y) {
         else
           beside.template operator()<1>();
       }
+      if (kOnce) std::fill_n(sums + j, count - j, S{0});
       for (int64_t i = 0, at = top; i < rows && j < count; ++i, at += by)
         for (int64_t k = j; k < count; ++k) {
           const S next = sums[k] + static_cast<S>(x[at + k]);
@@ -107,20 +113,104 @@ void sums_of_columns(const T* x, int64_t n, int64_t step, int64_t width, T* y) {
   }
 }
 
+/// Blocks of n rows of few columns, several rows to a vector.
+template <bool kExclusive, bool kReverse, typename T>
+void sums_of_few_columns(const T* x, int64_t blocks, int64_t n, int64_t width, T* y) {
+  using S = std::conditional_t<std::is_floating_point_v<T>, double, T>;
+  const hn::ScalableTag<S> d;
+  const hn::Rebind<T, hn::ScalableTag<S>> narrow;
+  const hn::RebindToSigned<decltype(d)> di;
+  using I = hn::TFromD<decltype(di)>;
+  using V = hn::Vec<decltype(d)>;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const int64_t rows = std::min(n, lanes / width);
+  // Each lane of the row `by` rows before, in the direction of the sums.
+  struct Moved {
+    decltype(hn::IndicesFromVec(d, hn::Zero(di))) from;
+    hn::Mask<decltype(d)> inside;
+  };
+  const auto moved = [&](int64_t by) HWY_ATTR {
+    HWY_ALIGN I from[HWY_LANES(S)], inside[HWY_LANES(S)];
+    for (int64_t i = 0; i < lanes; ++i) {
+      const int64_t row = i / width + (kReverse ? by : -by);
+      inside[i] = row >= 0 && row < rows && i < rows * width;
+      from[i] = static_cast<I>(inside[i] ? row * width + i % width : 0);
+    }
+    return Moved{hn::IndicesFromVec(d, hn::Load(di, from)),
+                 hn::RebindMask(d, hn::Ne(hn::Load(di, inside), hn::Zero(di)))};
+  };
+  const auto move = [&](V v, const Moved& by) HWY_ATTR {
+    return hn::IfThenElseZero(by.inside, hn::TableLookupLanes(v, by.from));
+  };
+  const Moved by1 = moved(1), by2 = moved(2), by4 = moved(4);
+  HWY_ALIGN I last[HWY_LANES(S)];
+  for (int64_t i = 0; i < lanes; ++i)
+    last[i] = static_cast<I>((kReverse ? 0 : (rows - 1) * width) + i % width);
+  const auto ends = hn::IndicesFromVec(d, hn::Load(di, last));
+  for (int64_t b = 0; b < blocks; ++b, x += n * width, y += n * width) {
+    V before = hn::Zero(d);
+    for (int64_t done = 0; done < n; done += rows) {
+      const int64_t some = std::min(n - done, rows);
+      const int64_t at = (kReverse ? n - done - some : done) * width, count = some * width;
+      V v;
+      if constexpr (std::is_same_v<T, S>)
+        v = load_n(d, x + at, count);
+      else
+        v = hn::PromoteTo(d, load_n(narrow, x + at, count));
+      v = hn::Add(v, move(v, by1));
+      if (rows > 2) v = hn::Add(v, move(v, by2));
+      if (rows > 4) v = hn::Add(v, move(v, by4));
+      const V sums = hn::Add(before, kExclusive ? move(v, by1) : v);
+      before = hn::Add(before, hn::TableLookupLanes(v, ends));
+      if constexpr (std::is_same_v<T, S>)
+        store_n(sums, d, y + at, count);
+      else
+        store_n(hn::DemoteTo(narrow, sums), narrow, y + at, count);
+    }
+  }
+}
+
+template <typename T>
+int64_t sum_lanes() {
+  using S = std::conditional_t<std::is_floating_point_v<T>, double, T>;
+  return static_cast<int64_t>(hn::Lanes(hn::ScalableTag<S>()));
+}
+
+/// Whether several rows of so many columns fit a vector of sums.
+template <typename T>
+bool few_columns(int64_t width) {
+  const int64_t lanes = sum_lanes<T>();
+  // Masked stores are slow before AVX-512; more than eight rows take a step more.
+  return HWY_TARGET <= HWY_AVX3 && 2 * width <= lanes && lanes <= 8 * width;
+}
+
 /// Integers wrap.
 template <typename T>
-void sums_down(const T* x, int64_t n, int64_t step, int64_t width, bool exclusive, bool reverse,
-               T* y) {
+void sums_down(const T* x, int64_t blocks, int64_t n, int64_t step, int64_t width, bool exclusive,
+               bool reverse, T* y) {
   using U = typename std::conditional_t<
       std::is_floating_point_v<T>, std::type_identity<T>,
       std::make_unsigned<std::conditional_t<std::is_integral_v<T>, T, int>>>::type;
   const U* from = reinterpret_cast<const U*>(x);
   U* to = reinterpret_cast<U*>(y);
+  const auto by_kind = [&]<bool kExclusive, bool kReverse>() {
+    if (step == width && few_columns<U>(width))
+      return sums_of_few_columns<kExclusive, kReverse>(from, blocks, n, width, to);
+    const bool once = n <= kSomeRows || width <= kVectors * sum_lanes<U>();
+    // Backwards from block to block too.
+    for (int64_t b = 0; b < blocks; ++b) {
+      const int64_t at = (kReverse ? blocks - 1 - b : b) * n * step;
+      if (once)
+        sums_of_columns<kExclusive, kReverse, true>(from + at, n, step, width, to + at);
+      else
+        sums_of_columns<kExclusive, kReverse, false>(from + at, n, step, width, to + at);
+    }
+  };
   if (exclusive)
-    return reverse ? sums_of_columns<true, true>(from, n, step, width, to)
-                   : sums_of_columns<true, false>(from, n, step, width, to);
-  return reverse ? sums_of_columns<false, true>(from, n, step, width, to)
-                 : sums_of_columns<false, false>(from, n, step, width, to);
+    return reverse ? by_kind.template operator()<true, true>()
+                   : by_kind.template operator()<true, false>();
+  return reverse ? by_kind.template operator()<false, true>()
+                 : by_kind.template operator()<false, false>();
 }
 
 /// v with each lane `kBy` lanes further on, zeros behind.
@@ -202,18 +292,18 @@ HWY_AFTER_NAMESPACE();
 namespace tombolo {
 
 template <typename T>
-void running_sums(const T* x, int64_t n, int64_t step, int64_t width, bool exclusive, bool reverse,
-                  T* y) {
-  TOMBOLO_TARGET(void(const T*, int64_t, int64_t, int64_t, bool, bool, T*), sums_down<T>)
-  (x, n, step, width, exclusive, reverse, y);
+void running_sums(const T* x, int64_t blocks, int64_t n, int64_t step, int64_t width,
+                  bool exclusive, bool reverse, T* y) {
+  TOMBOLO_TARGET(void(const T*, int64_t, int64_t, int64_t, int64_t, bool, bool, T*), sums_down<T>)
+  (x, blocks, n, step, width, exclusive, reverse, y);
 }
 template <typename T>
 void running_rows(const T* x, int64_t rows, int64_t n, bool exclusive, bool reverse, T* y) {
   TOMBOLO_TARGET(void(const T*, int64_t, int64_t, bool, bool, T*), sums_along<T>)
   (x, rows, n, exclusive, reverse, y);
 }
-#define TOMBOLO_SCAN(T)                                                            \
-  template void running_sums(const T*, int64_t, int64_t, int64_t, bool, bool, T*); \
+#define TOMBOLO_SCAN(T)                                                                     \
+  template void running_sums(const T*, int64_t, int64_t, int64_t, int64_t, bool, bool, T*); \
   template void running_rows(const T*, int64_t, int64_t, bool, bool, T*);
 TOMBOLO_SCAN(float)
 TOMBOLO_SCAN(double)
