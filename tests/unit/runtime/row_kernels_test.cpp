@@ -229,7 +229,7 @@ TEST_P(RowKernels, RunningSums) {
         const auto x = numbers<float>(n * width, -9, 9);
         std::vector<float> down(x.size()), along(x.size()), expected_down(x.size()),
             expected_along(x.size());
-        running_sums(x.data(), n, width, width, exclusive, reverse, down.data());
+        running_sums(x.data(), 1, n, width, width, exclusive, reverse, down.data());
         running_rows(x.data(), width, n, exclusive, reverse, along.data());
         const auto walk = [&](int64_t first, int64_t step, std::vector<float>& out) {
           float sum = 0;

@@ -29,6 +29,7 @@ namespace {
 
 constexpr int64_t kFew = 24;
 constexpr int64_t kShortLine = 64;  ///< such lines are turned into columns
+constexpr int64_t kFewColumns = 8;  ///< less than these leave lanes empty
 
 bool supports_topk(const KernelQuery& q) {
   AxisLines state;
@@ -426,37 +427,40 @@ void order_columns(int32_t* places, int64_t k, int64_t columns, int64_t step) {
         std::swap(places[(at - 1) * step + j], places[at * step + j]);
 }
 
-/// Lines side by side, or short ones that are turned into columns.
+/// Lines side by side; or those of few columns, of several blocks that are turned together.
 template <typename T, typename Given>
 void topk_columns(const KernelRun& run, const TopkRun<T, Given>& topk) {
   constexpr int64_t kLines = 32;
   const TopkState& s = topk.s;
-  const int64_t outer = s.inner == 1 ? 1 : s.outer, lines = s.inner == 1 ? s.outer : s.inner;
-  const int64_t strips = (lines + kLines - 1) / kLines;
+  const bool turn = s.inner < kFewColumns;
+  const int64_t outer = turn ? 1 : s.outer, lines = turn ? s.outer : s.inner;
+  const int64_t strips = (lines + kLines - 1) / kLines, block_size = s.length * s.inner;
   run.parallel_for(
-      outer * strips, grain_of(s.length * kLines, 1 << 14), [&](int64_t begin, int64_t end) {
+      outer * strips, grain_of((turn ? block_size : s.length) * kLines, 1 << 14),
+      [&](int64_t begin, int64_t end) {
         int32_t places[kBestOfColumns * kLines];
         alignas(64) T turned[kShortLine * kLines];
         for (int64_t task = begin; task < end; ++task) {
           const int64_t block = task / strips, first = task % strips * kLines;
           const int64_t count = std::min(kLines, lines - first);
-          const T* x = topk.x + block * s.length * s.inner + first;
-          if (s.inner == 1) {
-            transpose_tile(reinterpret_cast<const std::byte*>(topk.x + first * s.length), s.length,
-                           reinterpret_cast<std::byte*>(turned), kLines, count, s.length,
-                           sizeof(T));
-            x = turned;
-          }
-          best_of_columns(x, s.length, s.inner == 1 ? kLines : s.inner, count, s.k, s.largest,
-                          places, kLines);
-          if (!s.sorted) order_columns(places, s.k, count, kLines);
-          if (s.inner != 1) {
+          const auto best = [&](const T* x, int64_t step) {
+            best_of_columns(x, s.length, step, count, s.k, s.largest, places, kLines);
+            if (!s.sorted) order_columns(places, s.k, count, kLines);
+          };
+          if (!turn) {
+            best(topk.x + block * block_size + first, s.inner);
             for (int64_t r = 0; r < s.k; ++r)
               topk.put_side_by_side(block, first, count, r, places + r * kLines);
             continue;
           }
-          for (int64_t j = 0; j < count; ++j)
-            topk.put(first + j, 0, [&](int64_t r) { return places[r * kLines + j]; });
+          transpose_tile(reinterpret_cast<const std::byte*>(topk.x + first * block_size),
+                         block_size, reinterpret_cast<std::byte*>(turned), kLines, count,
+                         block_size, sizeof(T));
+          for (int64_t column = 0; column < s.inner; ++column) {
+            best(turned + column * kLines, s.inner * kLines);
+            for (int64_t j = 0; j < count; ++j)
+              topk.put(first + j, column, [&](int64_t r) { return places[r * kLines + j]; });
+          }
         }
       });
 }
@@ -507,7 +511,7 @@ Status topk_of(KernelRun& run, const T* x, Tensor* values, Tensor* indices) {
                                values == nullptr ? nullptr : values->data<Given>(),
                                indices == nullptr ? nullptr : indices->data<int64_t>()};
   const bool side_by_side =
-      s.inner >= 8 || (s.inner == 1 && s.outer >= 16 && s.length <= kShortLine);
+      s.inner >= kFewColumns || (s.outer >= 16 && s.length * s.inner <= kShortLine);
   if (s.k <= kBestOfColumns && side_by_side)
     topk_columns(run, topk);
   else
