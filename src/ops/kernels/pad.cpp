@@ -53,6 +53,15 @@ inline void copy_row(const void* from, void* to, size_t bytes) {
   std::memcpy(target + bytes - kPiece, source + bytes - kPiece, kPiece);
 }
 
+template <typename T>
+void fill_added(T* to, int64_t n, T value) {
+  constexpr int64_t kLong = 64;
+  if (n >= kLong && value == T{0})
+    std::memset(to, 0, static_cast<size_t>(n) * sizeof(T));
+  else
+    std::fill_n(to, n, value);
+}
+
 /// Places are known for the outer axes; the last padded axis is the part that is kept, copied as it
 /// lies, between what is added. `unit` elements belong to each of its places.
 template <typename T>
@@ -74,9 +83,11 @@ void copy_padded(const T* from, T* to, const Dims& strides,
       rows, std::max<int64_t>(1, (1 << 15) / std::max<int64_t>(1, width)),
       [&](int64_t begin, int64_t end) {
         std::vector<size_t> index(outer.size(), 0);
-        int64_t rest = begin;
-        for (size_t j = outer.size(); j-- > 0; rest /= static_cast<int64_t>(outer[j].size()))
-          index[j] = static_cast<size_t>(rest) % outer[j].size();
+        const auto go_to = [&](int64_t row) {
+          for (size_t j = outer.size(); j-- > 0; row /= static_cast<int64_t>(outer[j].size()))
+            index[j] = static_cast<size_t>(row) % outer[j].size();
+        };
+        go_to(begin);
         // Where the first axes lead to, so many of them; -1: to what is added.
         std::vector<int64_t> sources(outer.size() + 1, 0);
         size_t known = 0;
@@ -92,7 +103,19 @@ void copy_padded(const T* from, T* to, const Dims& strides,
           }
           T* out = to + row * width;
           if (source < 0) {
-            std::fill_n(out, width, value);
+            // All rows below the axis that leads to what is added.
+            int64_t below = 1;
+            for (size_t j = outer.size(); j > 1 && sources[j - 1] < 0; --j)
+              below *= static_cast<int64_t>(outer[j - 1].size());
+            if (below == 1) {
+              std::fill_n(out, width, value);
+              continue;
+            }
+            const int64_t stretch = std::min(end - row, below - row % below);
+            fill_added(out, stretch * width, value);
+            row += stretch - 1;
+            go_to(row + 1);
+            known = 0;
             continue;
           }
           const T* line = from + source;
