@@ -35,6 +35,16 @@ void some_taps(const GridAxis& a, const float* at, int64_t n, int32_t* places, d
   const V low = hn::Set(d, a.aligned ? 0 : -0.5), high = hn::Set(d, a.aligned ? last : last + 0.5);
   const V length = hn::Set(d, static_cast<double>(a.length)), outside = hn::Set(d, -8),
           beyond = hn::Set(d, last + 8);
+  // ops::reflect_into.
+  const V range = hn::Sub(high, low), half = hn::Set(d, 0.5);
+  const auto reflected = [&](V v) HWY_ATTR {
+    const V far = hn::Abs(hn::Sub(v, low)), turns = hn::Floor(hn::Div(far, range));
+    const V away = hn::Sub(far, hn::Mul(turns, range));
+    const auto even = hn::Eq(turns, hn::Mul(two, hn::Floor(hn::Mul(turns, half))));
+    return hn::IfThenElse(hn::Gt(range, zero),
+                          hn::IfThenElse(even, hn::Add(low, away), hn::Sub(high, away)), low);
+  };
+  const bool reflects = a.padding == GridPadding::kReflection;
   for (int64_t i = 0; i < n; i += lanes) {
     V x = hn::Add(hn::PromoteTo(d, hn::LoadU(f, at + i)), one);
     x = a.aligned ? hn::Mul(hn::Div(x, two), end) : hn::Div(hn::Sub(hn::Mul(x, length), one), two);
@@ -44,13 +54,17 @@ void some_taps(const GridAxis& a, const float* at, int64_t n, int32_t* places, d
       const V number = hn::IfThenElseZero(hn::Eq(x, x), x);
       x = hn::IfThenElse(inside, x, min_of(max_of(number, zero), end));
     }
+    if (reflects) x = hn::IfThenElse(hn::And(hn::Ge(x, low), hn::Le(x, high)), x, reflected(x));
     x = hn::IfThenElse(hn::Lt(hn::Abs(x), hn::Set(d, 1e15)), x, outside);
     const V floor = hn::Floor(x), t = hn::Sub(x, floor);
     // What lies outside stays outside.
     const V base = min_of(max_of(floor, outside), beyond);
     const auto add = [&](int64_t tap, double shift, V weight) HWY_ATTR {
       const V index = hn::Add(base, hn::Set(d, shift));
-      const V held = min_of(max_of(index, zero), end);
+      V held = min_of(max_of(index, zero), end);
+      if (reflects)
+        held = hn::IfThenElse(hn::Eq(index, held), index,
+                              min_of(max_of(hn::Trunc(reflected(index)), zero), end));
       if (a.padding == GridPadding::kZeros)
         weight = hn::IfThenElseZero(hn::Eq(index, held), weight);
       const auto place =
@@ -82,19 +96,6 @@ void some_taps(const GridAxis& a, const float* at, int64_t n, int32_t* places, d
   }
 }
 
-/// Reflections go point by point.
-void taps_one_by_one(const GridAxis& a, const float* at, int64_t n, int32_t* places,
-                     double* weights) {
-  for (int64_t i = 0; i < n; ++i) {
-    const ops::GridTaps taps =
-        ops::grid_taps(static_cast<double>(at[i]), a.length, a.mode, a.padding, a.aligned);
-    for (int64_t t = 0; t < taps.count; ++t) {
-      places[t * kBlock + i] = static_cast<int32_t>(taps.index[t] * a.stride);
-      weights[t * kBlock + i] = taps.weight[t];
-    }
-  }
-}
-
 void add_axis(const GridAxis& a, const float* at, int64_t step, int64_t n, int64_t filled,
               int32_t* places, double* factors) {
   float positions[kBlock] = {};
@@ -103,10 +104,7 @@ void add_axis(const GridAxis& a, const float* at, int64_t step, int64_t n, int64
   for (int64_t begin = 0; begin < n; begin += kBlock) {
     const int64_t count = std::min(kBlock, n - begin);
     for (int64_t i = 0; i < count; ++i) positions[i] = at[(begin + i) * step];
-    if (a.padding == GridPadding::kReflection)
-      taps_one_by_one(a, positions, count, own, weights);
-    else
-      some_taps(a, positions, count, own, weights);
+    some_taps(a, positions, count, own, weights);
     // The first tap lies where what it is made of lay: it comes last.
     for (int64_t t = a.taps(); t-- > 0;)
       for (int64_t k = 0; k < filled; ++k) {

@@ -129,7 +129,7 @@ HWY_INLINE T extreme_lane(D d, V v) {
     const auto turned =
         hn::Xor(hn::BitCast(pairs, v), hn::Set(pairs, static_cast<uint16_t>(kTurned * 0x101)));
     const auto least =
-        hn::Min(hn::And(turned, hn::Set(pairs, uint16_t{0xff})), hn::ShiftRight<8>(turned));
+        min_of(hn::And(turned, hn::Set(pairs, uint16_t{0xff})), hn::ShiftRight<8>(turned));
     return static_cast<T>(hn::GetLane(hn::MinOfLanes(pairs, least)) ^ kTurned);
   } else if constexpr (kFold == Fold::kMax) {
     return hn::GetLane(hn::MaxOfLanes(d, v));
