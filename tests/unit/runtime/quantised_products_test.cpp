@@ -95,16 +95,26 @@ TEST_F(Quantised, ProductsOfManyMatrices) {
 }
 
 TEST_F(Quantised, ProductsOfWhatIsGiven) {
-  for (const bool is_signed : {false, true})
-    for (const int64_t k : {1, 6, 64, 301, 600})
-      for (const int64_t n : {1, 8, 32, 45, 100}) {
-        const std::string t = is_signed ? "int8" : "uint8";
-        const std::string text = "<ir_version: 10, opset_import: [\"\" : 17]>\nmain (" + t + "[" +
-                                 list({k, n}) + "] x) => (int32[m,n] y) <" +
-                                 constant("uint8", "a", {3, k}, 0, 255) + ", uint8 z = {9}, " + t +
-                                 " xz = {5}> {\n y = MatMulInteger (a, x, z, xz)\n}\n";
-        agree(text, codes({k, n}, is_signed), 0, "matmul_integer");
-      }
+  const Isa before = active_isa();
+  for (const Isa isa : {Isa::kSse4, Isa::kAvx2, Isa::kAvx512}) {
+    if (isa > best_isa()) break;
+    set_isa(isa);
+    for (const bool is_signed : {false, true})
+      for (const int64_t k : {1, 6, 64, 301, 600})
+        for (const int64_t n : {1, 8, 32, 45, 100, 192})
+          for (const int64_t m : {1, 2, 3, 7, 9}) {
+            // Few rows by a matrix that is not packed, or more.
+            const std::string t = is_signed ? "int8" : "uint8",
+                              of_a = m % 2 == 0 ? "int8" : "uint8";
+            const std::string text =
+                "<ir_version: 10, opset_import: [\"\" : 17]>\nmain (" + t + "[" + list({k, n}) +
+                "] x) => (int32[m,n] y) <" +
+                constant(of_a, "a", {m, k}, m % 2 == 0 ? -128 : 0, m % 2 == 0 ? 127 : 255) + ", " +
+                of_a + " z = {9}, " + t + " xz = {5}> {\n y = MatMulInteger (a, x, z, xz)\n}\n";
+            agree(text, codes({k, n}, is_signed), 0, "matmul_integer");
+          }
+  }
+  set_isa(before);
 }
 
 /// Results that are much wider than what is multiplied go block by block.

@@ -293,6 +293,21 @@ void q_product(const QProduct& product, const std::byte* a, int64_t a_bytes, con
 void qgemm(int64_t m, int64_t n, int64_t k, const std::byte* a, const std::byte* b,
            const QFinish& finish, const QTiles& tiles = q_tiles());
 
+/// Few rows by a matrix that comes with the run and is not packed: sums[m][n] of A [m][k] and B
+/// [k][n], whose bytes are turned by `flip` (0 or 0x80) and then unsigned or signed (A), signed
+/// (B); and those of B's columns.
+struct QFewRows {
+  int64_t m = 0, n = 0, k = 0;
+  const uint8_t* a = nullptr;
+  uint8_t a_flip = 0, b_flip = 0;
+  bool a_signed = false;
+  const uint8_t* b = nullptr;
+  int32_t *sums = nullptr, *column_sums = nullptr;
+};
+/// Whether that takes less time than to pack B.
+bool q_few_rows_pays(int64_t m);
+void q_few_rows(const QFewRows& product);
+
 /// Tiles of AMX: 32 rows (two parts of 16, wherever they lie) times one panel.
 struct AmxTile {
   const std::byte* a[2];

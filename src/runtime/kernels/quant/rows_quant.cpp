@@ -41,6 +41,7 @@ struct Columns {
 struct QMatMulState final : KernelState {
   int64_t m = 1, n = 1, k = 1;
   bool a_signed = false, b_signed = false, trans_b = false, copy_a = false;
+  bool few_rows = false;  ///< of A, and B comes with the run
   DType out_type = DType::kInt32;
   const std::byte* packed = nullptr;  ///< panels, then the sums of the columns
   const QTiles* tiles = nullptr;
@@ -55,6 +56,9 @@ struct QMatMulState final : KernelState {
   std::vector<int32_t> column_numbers;
   std::vector<float> column_scales;
 
+  const int32_t* sums_of(const std::byte* panels) const {
+    return reinterpret_cast<const int32_t*>(panels + panel_bytes);
+  }
   bool flips() const { return a_signed && !product.a_signed; }
 };
 
@@ -148,8 +152,7 @@ int32_t byte_at(const Tensor& tensor, int64_t index) {
 
 /// `given(place)`: the tensor there, or null.
 template <const Places& kAt, typename Given>
-void fill_columns(const QMatMulState& s, const std::byte* packed, Columns& c, Given&& given) {
-  const auto* sums = reinterpret_cast<const int32_t*>(packed + s.panel_bytes);
+void fill_columns(const QMatMulState& s, const int32_t* sums, Columns& c, Given&& given) {
   int32_t a_zero = s.flips() ? 128 : 0;
   if (const Tensor* zero = given(kAt.a_zero)) a_zero += byte_at(*zero, 0);
   const Tensor* const b_zeros = given(kAt.b_zero);
@@ -209,7 +212,9 @@ Result<std::unique_ptr<KernelState>> prepare_qmatmul(const PrepareContext& conte
                     3 * padded_columns(s) * sizeof(int32_t) + 512;
   if (s.copy_a) s.scratch_bytes += static_cast<size_t>(s.m * q_row_bytes(s.k, *s.tiles) + 64);
   if (b == nullptr) {
+    s.few_rows = !s.trans_b && q_few_rows_pays(s.m);
     s.scratch_bytes += packed_bytes + 64;
+    if (s.few_rows) s.scratch_bytes += static_cast<size_t>(s.m * s.n) * sizeof(int32_t) + 64;
     s.product_bytes = s.scratch_bytes;
     if (!s.b_at.empty()) s.scratch_bytes = 0;  // each thread has its own
     return state;
@@ -227,7 +232,7 @@ Result<std::unique_ptr<KernelState>> prepare_qmatmul(const PrepareContext& conte
   s.column_numbers.resize(2 * n);
   s.column_scales.resize(n);
   Columns columns{s.column_numbers.data(), s.column_numbers.data() + n, s.column_scales.data()};
-  fill_columns<kAt>(s, s.packed, columns, [&](size_t i) {
+  fill_columns<kAt>(s, s.sums_of(s.packed), columns, [&](size_t i) {
     return i != kNone && context.has_input(i) ? context.constant(i) : nullptr;
   });
   s.columns = columns;
@@ -248,16 +253,26 @@ void multiply(KernelRun& run, const uint8_t* x, const uint8_t* b, std::byte* out
   auto* row_sums = reinterpret_cast<int32_t*>(take(static_cast<size_t>(s.m) * sizeof(int32_t)));
   const std::byte* rows = reinterpret_cast<const std::byte*>(x);
   const bool flip = s.flips();
-  if (s.copy_a) {
+  const bool few = packed == nullptr && s.few_rows;
+  const int32_t* column_sums = nullptr;
+  int32_t* sums = nullptr;
+  if (few) {
+    auto* const down = reinterpret_cast<int32_t*>(take(static_cast<size_t>(s.n) * sizeof(int32_t)));
+    sums = reinterpret_cast<int32_t*>(take(static_cast<size_t>(s.m * s.n) * sizeof(int32_t)));
+    q_few_rows({s.m, s.n, s.k, x, static_cast<uint8_t>(flip ? 0x80 : 0),
+                static_cast<uint8_t>(s.b_signed ? 0 : 0x80), s.a_signed && !flip, b, sums, down});
+    column_sums = down;
+  } else if (s.copy_a) {
     std::byte* target = take(static_cast<size_t>(s.m * q_row_bytes(s.k, *s.tiles)));
     q_pack_rows(x, s.k, s.m, s.k, flip, false, target, *s.tiles);
     rows = target;
   }
-  if (packed == nullptr) {
+  if (packed == nullptr && !few) {
     std::byte* target = take(s.panel_bytes + static_cast<size_t>(s.n + 64) * sizeof(int32_t));
     pack(s, b, target);
     packed = target;
   }
+  if (!few) column_sums = s.sums_of(packed);
   Columns columns;
   if (s.columns) {
     columns = *s.columns;
@@ -265,7 +280,7 @@ void multiply(KernelRun& run, const uint8_t* x, const uint8_t* b, std::byte* out
     columns.add = reinterpret_cast<int32_t*>(take(static_cast<size_t>(s.n) * sizeof(int32_t)));
     columns.zeros = reinterpret_cast<int32_t*>(take(static_cast<size_t>(s.n) * sizeof(int32_t)));
     columns.scales = reinterpret_cast<float*>(take(static_cast<size_t>(s.n) * sizeof(float)));
-    fill_columns<kAt>(s, packed, columns, [&](size_t i) {
+    fill_columns<kAt>(s, column_sums, columns, [&](size_t i) {
       return i != kNone && run.has_input(i) ? &run.input(i) : nullptr;
     });
   }
@@ -290,6 +305,7 @@ void multiply(KernelRun& run, const uint8_t* x, const uint8_t* b, std::byte* out
     finish.least = s.out_type == DType::kInt8 ? -128 : 0;
     finish.greatest = s.out_type == DType::kInt8 ? 127 : 255;
   }
+  if (few) return q_finish(finish, sums, s.n, 0, s.m, 0, s.n);
   q_product(s.product, rows, s.copy_a ? s.m * q_row_bytes(s.k, *s.tiles) : s.m * s.k, packed,
             finish);
 }
