@@ -86,6 +86,8 @@ constexpr Pass kPasses[] = {
      "Pad with zeros goes into Conv and AveragePool, also past a Transpose; what a Slice cuts off "
      "the ends of Conv or ConvTranspose is not computed",
      1, fold_pad},
+    {"global-pools", "a pool whose one window is the whole image becomes a global one", 1,
+     global_pools},
     {"matmul-to-gemm",
      "MatMul and Add of matrices become Gemm; a Transpose before Gemm becomes its attribute", 2,
      matmul_to_gemm},

@@ -36,6 +36,7 @@ TOMBOLO_PASS(fold_batch_norm);
 TOMBOLO_PASS(fold_scale_and_bias);
 TOMBOLO_PASS(merge_convolutions);
 TOMBOLO_PASS(fold_pad);
+TOMBOLO_PASS(global_pools);
 TOMBOLO_PASS(matmul_to_gemm);
 TOMBOLO_PASS(merge_clips);
 TOMBOLO_PASS(recognise_activations);
