@@ -376,7 +376,8 @@ void q_winograd_run(const QConvPlan& plan, const uint8_t* x, uint8_t zero, const
       transform_inputs(plan, x, origin, padding, first + begin, first + end, v + begin * depth);
     });
     // Threads share tiles where these are many, as each has to transform the weights it uses.
-    const int64_t parts = count >= 24 * threads ? threads : 1;
+    const int64_t least = panels < threads ? 8 : 24;
+    const int64_t parts = count >= least * threads ? threads : 1;
     const Work work{g, v, first, packed, finish};
     parallel(parts * panels, 1, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i)
