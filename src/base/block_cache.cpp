@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <map>
@@ -16,7 +17,7 @@ namespace {
 
 constexpr bool kKeep = !kAddressSanitizer;      // a use after free must stay visible
 constexpr size_t kSmallest = size_t{64} << 10;  ///< smaller blocks are the system's business
-constexpr size_t kMost = size_t{128} << 20;     ///< kept at a time
+constexpr size_t kLeastKept = size_t{128} << 20, kMostKept = size_t{256} << 20;
 constexpr size_t kHuge = size_t{2} << 20;
 
 /// Rounded up so that blocks of nearly equal size stand in for each other: at most 1/8 too large.
@@ -41,7 +42,7 @@ class Cache {
   }
   bool give(const Block& block) {
     std::lock_guard lock(mutex_);
-    if (block.size > kMost / 2 || bytes_ + block.size > kMost) return false;
+    if (!fits(block.size)) return false;
     blocks_.emplace(block.size, block.data);
     bytes_ += block.size;
     return true;
@@ -60,7 +61,7 @@ class Cache {
     texts.clear();
     const size_t size = texts.capacity() * sizeof(std::string);
     std::lock_guard lock(mutex_);
-    if (size > kMost / 2 || bytes_ + size > kMost) return;
+    if (!fits(size)) return;
     const size_t capacity = texts.capacity();
     texts_.emplace(capacity, std::move(texts));
     bytes_ += size;
@@ -85,12 +86,18 @@ class Cache {
     std::lock_guard lock(mutex_);
     return bytes_;
   }
+  void keep(size_t most) {
+    std::lock_guard lock(mutex_);
+    most_ = most;
+  }
 
  private:
+  bool fits(size_t size) const { return size <= most_ / 2 && bytes_ + size <= most_; }
+
   std::mutex mutex_;
   std::multimap<size_t, void*> blocks_;
   std::multimap<size_t, Texts> texts_;  ///< empty, by what they hold
-  size_t bytes_ = 0;
+  size_t bytes_ = 0, most_ = kLeastKept;
 };
 
 /// Never destroyed: tensors may outlive every static object.
@@ -129,6 +136,10 @@ std::shared_ptr<std::vector<std::string>> take_texts(size_t count) {
           }};
 }
 
+void size_block_cache(uint64_t memory) {
+  constexpr uint64_t kPart = 32;
+  cache().keep(std::clamp<uint64_t>(memory / kPart, kLeastKept, kMostKept));
+}
 void drop_kept_blocks() { cache().drop(); }
 size_t kept_block_bytes() { return cache().bytes(); }
 

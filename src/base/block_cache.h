@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -21,6 +22,9 @@ Block take_block(size_t bytes, bool lasting = false);
 std::shared_ptr<std::vector<std::string>> take_texts(size_t count);
 /// As take_block gave it.
 void give_block(const Block& block);
+/// How much is kept, by what memory there is: a part of it, 128 to 256 MiB, and no block of more
+/// than half of that.
+void size_block_cache(uint64_t memory);
 /// Returns the kept blocks to the system.
 void drop_kept_blocks();
 size_t kept_block_bytes();

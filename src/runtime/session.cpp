@@ -14,6 +14,7 @@
 #include <unordered_set>
 
 #include "analysis/infer.h"
+#include "base/block_cache.h"
 #include "base/thread_pool.h"
 #include "ir/symbolic_dim.h"
 #include "passes/pipeline.h"
@@ -194,6 +195,7 @@ Result<std::unique_ptr<Session>> Session::create(std::unique_ptr<Model> model,
   const FixedPieces pieces(options.deterministic);
   std::unique_ptr<Session> session(new Session);
   if (options.memory_limit == 0) options.memory_limit = default_memory_limit();
+  size_block_cache(options.memory_limit);
   if (reference_asked_for()) options.reference = true;
   session->model_ = std::move(model);
   if (options.reference || options.optimise <= 0) {
