@@ -10,7 +10,9 @@
 #include <hwy/highway.h>
 
 #include <algorithm>
+#include <array>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "runtime/kernels/conv/block.h"
@@ -279,18 +281,19 @@ template <Window kWindow, Take kTake, int kKernel, int kStride>
 PixelsFn* pixels_of(int64_t left, int64_t right) {
   left = std::max<int64_t>(0, left);
   right = std::max<int64_t>(0, right);
-  if (left == 0 && right == 0) return &pixels<kWindow, kTake, kKernel, kStride, false>;
+  if constexpr (kKernel == 0)
+    if (left == 0 && right == 0) return &pixels<kWindow, kTake, kKernel, kStride, false>;
   if constexpr (kKernel > 0) {
-    constexpr int kPad = kKernel / 2;
-    static constexpr PixelsFn* some[2][4] = {
-        {nullptr, &pixels<kWindow, kTake, kKernel, kStride, false, 0, 1>,
-         &pixels<kWindow, kTake, kKernel, kStride, false, 0, 2>,
-         &pixels<kWindow, kTake, kKernel, kStride, false, 0, 3>},
-        {&pixels<kWindow, kTake, kKernel, kStride, false, kPad, 0>,
-         &pixels<kWindow, kTake, kKernel, kStride, false, kPad, 1>,
-         &pixels<kWindow, kTake, kKernel, kStride, false, kPad, 2>,
-         &pixels<kWindow, kTake, kKernel, kStride, false, kPad, 3>}};
-    if ((left == 0 || left == kPad) && right <= 3) return some[left > 0 ? 1 : 0][right];
+    // Rows of three to five pixels reach far outside on the right.
+    constexpr int kPad = kKernel / 2, kMost = kKernel == 3 && kTake == Take::kOwn ? 6 : 3;
+    static constexpr auto some = []<int... kRight>(std::integer_sequence<int, kRight...>) {
+      return std::array<std::array<PixelsFn*, kMost + 1>, 2>{
+          {{&pixels<kWindow, kTake, kKernel, kStride, false, 0, kRight>...},
+           {&pixels<kWindow, kTake, kKernel, kStride, false, kPad, kRight>...}}};
+    }
+    (std::make_integer_sequence<int, kMost + 1>());
+    if ((left == 0 || left == kPad) && right <= kMost)
+      return some[left > 0 ? 1 : 0][static_cast<size_t>(right)];
   }
   return &pixels<kWindow, kTake, kKernel, kStride, true>;
 }
