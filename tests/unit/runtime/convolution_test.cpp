@@ -615,6 +615,10 @@ TEST_P(Networks, ConvolutionsOfNarrowImages) {
         Case{{3, 4}, 4, "pads = [1, 0, 2, 0]"},
         Case{{4, 3}, 3, "pads = [0, 0, 1, 0], strides = [2, 3]"},
         Case{{2, 3}, 3, "dilations = [3, 1]"}, Case{{3, 5}, 3, "pads = [1, 1, 1, 1]"},
+        Case{{3, 3}, 3, "pads = [1, 1, 1, 1]"}, Case{{3, 3}, 4, "pads = [1, 1, 1, 1]"},
+        Case{{3, 3}, 5, "pads = [1, 1, 1, 1]"}, Case{{3, 3}, 6, "pads = [1, 1, 0, 1]"},
+        Case{{3, 3}, 9, "pads = [1, 1, 1, 1], strides = [2, 2]"},
+        Case{{3, 3}, 11, "pads = [0, 0, 1, 1], strides = [1, 2]"},
         Case{{9, 1}, 5, "pads = [4, 0, 3, 0]"},
         Case{{3, 1}, 7, "pads = [2, 0, 2, 0], dilations = [2, 1]"},
         Case{{3, 1}, 7, "pads = [1, 0, 0, 0], strides = [2, 1]"}}) {
