@@ -70,6 +70,8 @@ StepSharing::Duration StepSharing::saving() const {
 }
 
 void StepSharing::end_round() {
+  if (left_.load(std::memory_order_relaxed) == kNever) return;
+  left_.store(kBetweenRounds, std::memory_order_relaxed);
   const Duration shared = whole(Mode::kShared), alone = whole(Mode::kAlone);
   if (ways_[1] == Mode::kAlone) {
     // What saves nothing in two rounds does not in five.
@@ -105,7 +107,8 @@ void StepSharing::learn(Mode mode) {
       alone_[i].store(mode == Mode::kAlone || mixed_[i], std::memory_order_relaxed);
   }
   any_.store(mode != Mode::kShared, std::memory_order_release);
-  left_.store(between_ / std::max(whole(mode), Duration(100)), std::memory_order_relaxed);
+  left_.store(std::max(between_ / std::max(whole(mode), Duration(100)), kBetweenRounds),
+              std::memory_order_relaxed);
   ways_[0] = Mode::kShared;
   ways_[1] = Mode::kAlone;
   done_ = 0;

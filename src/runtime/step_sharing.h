@@ -40,11 +40,11 @@ class StepSharing {
   bool alone(Mode mode, size_t step) const;
 
   /// Two ways take turns of two runs, so that what disturbs the machine meets both; the second of
-  /// two counts, which finds its data where it left them, and of so many the fastest.
+  /// two counts, which finds its data where it left them, and of so many rounds the fastest. Rounds
+  /// are far apart: a median of few runs is not to be that of the slower way.
   static constexpr int kRounds = 5, kRunsOfRound = 4;
-  /// Runs before the first are timed, and how long until others are: twice as long each time that
-  /// nothing changes.
-  static constexpr int64_t kWarm = 3;
+  static constexpr int64_t kBetweenRounds = 60;
+  /// How long until ways are compared again: twice as long each time that nothing changes.
   static constexpr Duration kLeastBetween = std::chrono::milliseconds(20),
                             kMostBetween = std::chrono::seconds(1);
   /// Longer runs share all loops: that costs little beside them.
@@ -59,7 +59,7 @@ class StepSharing {
   void learn(Mode mode);
   Duration& whole(Mode mode) { return whole_[static_cast<size_t>(mode) - 1]; }
 
-  std::atomic<int64_t> left_{kWarm};  ///< runs until some are timed, or kNever
+  std::atomic<int64_t> left_{kBetweenRounds};  ///< runs until some are timed, or kNever
   std::atomic<bool> any_{false};
   std::unique_ptr<std::atomic<bool>[]> alone_;  ///< of each step; there once any_ is
 

@@ -59,7 +59,8 @@ std::vector<bool> learned(const StepSharing& sharing, size_t steps) {
 }
 
 constexpr int kTimed = StepSharing::kRounds * StepSharing::kRunsOfRound;  // two ways in turns
-constexpr int64_t kFirst = StepSharing::kWarm + 2 * kTimed;
+constexpr int64_t kRound = StepSharing::kRunsOfRound + StepSharing::kBetweenRounds;
+constexpr int64_t kFirst = 2 * StepSharing::kRounds * kRound;
 
 TEST(StepSharing, KeepsStepsThatAreFasterAlone) {
   StepSharing sharing;
@@ -99,6 +100,11 @@ TEST(StepSharing, FollowsWhatChanges) {
 }
 
 TEST(StepSharing, TimesFewRuns) {
+  // Nor does a median of some see the slower way.
+  StepSharing fresh;
+  const std::vector<Mode> timed = runs(fresh, {{1000}, {1900}}, 40);
+  EXPECT_TRUE(timed.empty());
+  EXPECT_LE(runs(fresh, {{1000}, {1900}}, 160).size(), 12u);
   StepSharing sharing;
   const Costs costs{{10, 30}, {18, 19}};
   runs(sharing, costs, 200000);
@@ -112,7 +118,7 @@ TEST(StepSharing, LeavesLongRunsAndThoseWithoutLoops) {
   StepSharing plain;
   for (int i = 0; i < 1000; ++i)
     if (plain.begin(2) != Mode::kLearned) {
-      EXPECT_LT(i, StepSharing::kWarm + 4);
+      EXPECT_LT(i, kRound);
       plain.taken({step(10, false), step(20, false)});
     }
 }
@@ -120,8 +126,7 @@ TEST(StepSharing, LeavesLongRunsAndThoseWithoutLoops) {
 TEST(StepSharing, WhatDisturbsForAWhileDoesNotDecide) {
   StepSharing sharing;
   const Costs quiet{{10, 10}, {18, 19}}, disturbed{{40, 40}, {20, 20}};
-  runs(sharing, quiet, StepSharing::kWarm);
-  runs(sharing, disturbed, 4);
+  runs(sharing, disturbed, kRound);
   runs(sharing, quiet, kFirst);
   EXPECT_FALSE(sharing.any_alone(Mode::kLearned));
 }
@@ -140,7 +145,7 @@ TEST(StepSharing, RunsKeepAndTimeLoops) {
   set_thread_count(2);
   StepSharing sharing;
   std::set<std::pair<int64_t, int64_t>> pieces[2];
-  for (int i = 0; i < 200; ++i) {
+  for (int i = 0; i < 1000; ++i) {
     SharedRun run(&sharing);
     for (size_t at = 0; at < 2; ++at) {
       run.begin_step(at);
