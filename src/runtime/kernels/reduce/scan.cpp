@@ -17,6 +17,24 @@ namespace tombolo {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
+/// Up to a vector of numbers as those they are summed as, and back.
+template <class D, typename T>
+HWY_INLINE hn::Vec<D> load_summands(D d, const T* x, int64_t n) {
+  if constexpr (std::is_same_v<T, hn::TFromD<D>>)
+    return load_n(d, x, n);
+  else
+    return hn::PromoteTo(d, load_n(hn::Rebind<T, D>(), x, n));
+}
+template <class D, typename T>
+HWY_INLINE void store_sums(hn::Vec<D> sums, D d, T* y, int64_t n) {
+  if constexpr (std::is_same_v<T, hn::TFromD<D>>) {
+    store_n(sums, d, y, n);
+  } else {
+    const hn::Rebind<T, D> narrow;
+    store_n(hn::DemoteTo(narrow, sums), narrow, y, n);
+  }
+}
+
 constexpr int64_t kColumns = 1024, kVectors = 8, kShortRow = 2048, kSomeRows = 4;
 
 /// Columns side by side. Some rows of all columns at a time, as they lie in memory: on their way
@@ -25,23 +43,15 @@ template <bool kExclusive, bool kReverse, bool kOnce, typename T>
 void sums_of_columns(const T* x, int64_t n, int64_t step, int64_t width, T* y) {
   using S = std::conditional_t<std::is_floating_point_v<T>, double, T>;
   const hn::ScalableTag<S> d;
-  const hn::Rebind<T, hn::ScalableTag<S>> narrow;
   using V = hn::Vec<decltype(d)>;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   HWY_ALIGN S sums[kColumns + HWY_LANES(S)];
   const int64_t by = kReverse ? -step : step, start = kReverse ? (n - 1) * step : 0;
   const auto add = [&](V& sum, int64_t at, int64_t left) HWY_ATTR {
-    V v;
-    if constexpr (std::is_same_v<T, S>)
-      v = load_n(d, x + at, left);
-    else
-      v = hn::PromoteTo(d, load_n(narrow, x + at, left));
+    const V v = load_summands(d, x + at, left);
     const V next = hn::Add(sum, v), given = kExclusive ? sum : next;
     sum = next;
-    if constexpr (std::is_same_v<T, S>)
-      store_n(given, d, y + at, left);
-    else
-      store_n(hn::DemoteTo(narrow, given), narrow, y + at, left);
+    store_sums(given, d, y + at, left);
   };
   for (int64_t first = 0; first < width; first += kColumns) {
     const int64_t count = std::min(kColumns, width - first);
@@ -118,7 +128,6 @@ template <bool kExclusive, bool kReverse, typename T>
 void sums_of_few_columns(const T* x, int64_t blocks, int64_t n, int64_t width, T* y) {
   using S = std::conditional_t<std::is_floating_point_v<T>, double, T>;
   const hn::ScalableTag<S> d;
-  const hn::Rebind<T, hn::ScalableTag<S>> narrow;
   const hn::RebindToSigned<decltype(d)> di;
   using I = hn::TFromD<decltype(di)>;
   using V = hn::Vec<decltype(d)>;
@@ -152,20 +161,13 @@ void sums_of_few_columns(const T* x, int64_t blocks, int64_t n, int64_t width, T
     for (int64_t done = 0; done < n; done += rows) {
       const int64_t some = std::min(n - done, rows);
       const int64_t at = (kReverse ? n - done - some : done) * width, count = some * width;
-      V v;
-      if constexpr (std::is_same_v<T, S>)
-        v = load_n(d, x + at, count);
-      else
-        v = hn::PromoteTo(d, load_n(narrow, x + at, count));
+      V v = load_summands(d, x + at, count);
       v = hn::Add(v, move(v, by1));
       if (rows > 2) v = hn::Add(v, move(v, by2));
       if (rows > 4) v = hn::Add(v, move(v, by4));
       const V sums = hn::Add(before, kExclusive ? move(v, by1) : v);
       before = hn::Add(before, hn::TableLookupLanes(v, ends));
-      if constexpr (std::is_same_v<T, S>)
-        store_n(sums, d, y + at, count);
-      else
-        store_n(hn::DemoteTo(narrow, sums), narrow, y + at, count);
+      store_sums(sums, d, y + at, count);
     }
   }
 }
@@ -244,7 +246,6 @@ template <bool kExclusive, bool kReverse, typename T>
 void sums_of_rows(const T* x, int64_t rows, int64_t n, T* y) {
   using S = std::conditional_t<std::is_floating_point_v<T>, double, T>;
   const hn::ScalableTag<S> d;
-  const hn::Rebind<T, hn::ScalableTag<S>> narrow;
   const hn::RebindToSigned<decltype(d)> di;
   using I = hn::TFromD<decltype(di)>;
   using V = hn::Vec<decltype(d)>;
@@ -260,18 +261,11 @@ void sums_of_rows(const T* x, int64_t rows, int64_t n, T* y) {
     V before = hn::Zero(d);
     for (int64_t done = 0; done < n; done += lanes) {
       const int64_t left = std::min(n - done, lanes), at = kReverse ? n - done - left : done;
-      V v;
-      if constexpr (std::is_same_v<T, S>)
-        v = load_n(d, x + at, left);
-      else
-        v = hn::PromoteTo(d, load_n(narrow, x + at, left));
+      V v = load_summands(d, x + at, left);
       const V inside = sums_of_lanes<kReverse>(d, v);
       const V sums = hn::Add(before, kExclusive ? moved_on<1, kReverse>(d, inside) : inside);
       before = hn::Add(before, hn::TableLookupLanes(inside, all));
-      if constexpr (std::is_same_v<T, S>)
-        store_n(sums, d, y + at, left);
-      else
-        store_n(hn::DemoteTo(narrow, sums), narrow, y + at, left);
+      store_sums(sums, d, y + at, left);
     }
   }
 }
