@@ -29,7 +29,9 @@ StepSharing::Mode StepSharing::begin(int threads) {
     left_.store(kRunsOfOneThread, std::memory_order_relaxed);
     return Mode::kLearned;
   }
-  return timing_.exchange(true, std::memory_order_acquire) ? Mode::kLearned : mode();
+  if (timing_.exchange(true, std::memory_order_acquire)) return Mode::kLearned;
+  threads_ = threads;
+  return mode();
 }
 
 StepSharing::Mode StepSharing::mode() const { return ways_[done_ / 2 % 2]; }
@@ -52,7 +54,7 @@ void StepSharing::taken(const std::vector<Step>& run) {
         fastest[i].has_loops |= run[i].has_loops;
       }
       if (first && way == Mode::kShared &&
-          (sum > kLongest ||
+          (sum * threads_ > kLongestAlone ||
            std::none_of(run.begin(), run.end(), [](const Step& step) { return step.has_loops; })))
         left_.store(kNever, std::memory_order_relaxed);
     }

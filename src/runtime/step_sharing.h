@@ -46,9 +46,10 @@ class StepSharing {
   static constexpr int64_t kBetweenRounds = 60;
   /// How long until ways are compared again: twice as long each time that nothing changes.
   static constexpr Duration kLeastBetween = std::chrono::milliseconds(20),
-                            kMostBetween = std::chrono::seconds(1);
-  /// Longer runs share all loops: that costs little beside them.
-  static constexpr Duration kLongest = std::chrono::milliseconds(2);
+                            kMostBetween = std::chrono::seconds(4);
+  /// Runs that may take longer on one thread share all loops: that costs little beside them, and
+  /// nobody should have to wait for one that is only timed.
+  static constexpr Duration kLongestAlone = std::chrono::milliseconds(4);
 
  private:
   static constexpr int64_t kNever = -1;
@@ -66,6 +67,7 @@ class StepSharing {
   std::atomic<bool> timing_{false};  ///< whether a run is timed, whose thread owns what follows
   Mode ways_[2] = {Mode::kShared, Mode::kAlone};  ///< that take turns
   int done_ = 0;                                  ///< runs of these
+  int threads_ = 1;
   Mode learned_ = Mode::kShared;
   Duration between_ = kLeastBetween;
   std::vector<Step> fastest_[2];  ///< of kShared and kAlone

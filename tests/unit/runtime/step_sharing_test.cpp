@@ -91,11 +91,11 @@ TEST(StepSharing, SharesWhereThatIsFaster) {
 TEST(StepSharing, FollowsWhatChanges) {
   StepSharing sharing;
   const Costs near{{10, 10}, {18, 19}}, far{{30, 30}, {18, 19}};
-  runs(sharing, near, 60000);  // a second and more
+  runs(sharing, near, 300000);  // a second and more
   EXPECT_EQ(learned(sharing, 2), (std::vector<bool>{false, false}));
-  runs(sharing, far, 60000);
+  runs(sharing, far, 300000);
   EXPECT_EQ(learned(sharing, 2), (std::vector<bool>{true, true}));
-  runs(sharing, near, 60000);
+  runs(sharing, near, 300000);
   EXPECT_EQ(learned(sharing, 2), (std::vector<bool>{false, false}));
 }
 
@@ -113,7 +113,7 @@ TEST(StepSharing, TimesFewRuns) {
 
 TEST(StepSharing, LeavesLongRunsAndThoseWithoutLoops) {
   StepSharing lengthy;
-  EXPECT_LT(runs(lengthy, {{3000, 3000}, {10, 10}}, 100000).size(), 4u);
+  EXPECT_LT(runs(lengthy, {{1500, 1500}, {10, 10}}, 100000).size(), 4u);
   EXPECT_FALSE(lengthy.any_alone(Mode::kLearned));
   StepSharing plain;
   for (int i = 0; i < 1000; ++i)
