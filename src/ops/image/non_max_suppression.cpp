@@ -22,7 +22,9 @@ class PickedBoxes {
  public:
   void clear() { boxes_.clear(); }
   void add(const Box& box) { boxes_.push_back(box); }
-  static bool any_above(const float*, int64_t, float) { return true; }
+  static size_t candidates(const BoxSelection& s, const float* scores, uint64_t* to) {
+    return box_candidates(s, scores, 0, s.count, to);
+  }
   bool overlaps(const Box& box, float threshold) const {
     return std::any_of(boxes_.begin(), boxes_.end(),
                        [&](const Box& other) { return ops::overlaps(box, other, threshold); });

@@ -56,15 +56,35 @@ struct BoxSelection {
   bool filtered = false, centred = false;
 };
 
+/// Score and place of a box in one number: the greatest has the best score, and of equals the first
+/// place.
+inline uint64_t box_candidate(float score, int64_t place) {
+  return uint64_t{order_key_of_number(score)} << 32 | (UINT32_MAX - static_cast<uint32_t>(place));
+}
+/// Those of the scores that count, of places [first, last), to `to`; how many. Each is written, and
+/// the next over it where it is none: no branch foresees a score.
+inline size_t box_candidates(const BoxSelection& s, const float* scores, int64_t first,
+                             int64_t last, uint64_t* to) {
+  const bool all = !s.filtered;
+  const float limit = s.score_threshold;
+  size_t some = 0;
+  for (int64_t i = first; i < last; ++i) {
+    const float score = scores[i];
+    to[some] = box_candidate(score, i);
+    some += static_cast<size_t>(score == score) & static_cast<size_t>(all | (score > limit));
+  }
+  return some;
+}
+constexpr int64_t kCandidateRoom = 32;  ///< numbers that may be written behind all candidates
+
 /// [batch, class, box] of each box that is picked. `Picked` has clear(), add(box) and
-/// overlaps(box, threshold), with any of them; any_above(scores, count, threshold) may say yes
-/// where none is; parallel_for(count, grain, body).
+/// overlaps(box, threshold), with any of them; candidates(selection, scores, to) is
+/// box_candidates() of all, with room behind; parallel_for(count, grain, body).
 template <typename Picked, typename ParallelFor>
 std::vector<int64_t> select_boxes(const BoxSelection& s, const float* boxes, const float* scores,
                                   ParallelFor&& parallel_for) {
   const int64_t lines = s.most > 0 && s.count > 0 ? s.batch * s.classes : 0;
   std::vector<std::vector<int32_t>> kept_of(static_cast<size_t>(lines));
-  constexpr int64_t kBlock = 64;
   parallel_for(lines, 1, [&](int64_t begin, int64_t end) {
     std::vector<uint64_t> candidates;  // score and place in one number
     Picked better;
@@ -75,21 +95,8 @@ std::vector<int64_t> select_boxes(const BoxSelection& s, const float* boxes, con
       std::vector<int32_t>& kept = kept_of[static_cast<size_t>(n)];
       kept.reserve(static_cast<size_t>(std::min<int64_t>({s.most, s.count, 64})));
       better.clear();
-      // Most scores are low. Of others each is written, and the next over it where it is none: no
-      // branch foresees a score.
-      candidates.resize(static_cast<size_t>(s.count) + 1);
-      size_t some = 0;
-      for (int64_t block = 0; block < s.count; block += kBlock) {
-        const int64_t stop = std::min(block + kBlock, s.count);
-        if (s.filtered && !Picked::any_above(score + block, stop - block, s.score_threshold))
-          continue;
-        for (int64_t i = block; i < stop; ++i) {
-          candidates[some] = uint64_t{order_key_of_number(score[i])} << 32 |
-                             (UINT32_MAX - static_cast<uint32_t>(i));
-          some += static_cast<size_t>(score[i] == score[i]) &
-                  static_cast<size_t>(!s.filtered | (score[i] > s.score_threshold));
-        }
-      }
+      candidates.resize(static_cast<size_t>(s.count + kCandidateRoom));
+      const size_t some = Picked::candidates(s, score, candidates.data());
       candidates.resize(some);
       // The best ones first, sorted a part at a time: few are looked at as a rule.
       auto part = static_cast<size_t>(2 * std::clamp<int64_t>(s.most, 12, 1 << 19));

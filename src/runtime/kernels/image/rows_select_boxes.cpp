@@ -13,6 +13,10 @@
 #include "runtime/kernels/dispatch.h"
 #include "runtime/kernels/kernel.h"
 
+#if defined(__x86_64__)
+#include "runtime/kernels/intrinsics.h"
+#endif
+
 HWY_BEFORE_NAMESPACE();
 namespace tombolo {
 namespace HWY_NAMESPACE {
@@ -47,16 +51,63 @@ bool overlaps_any(const float* blocks, int64_t count, const ops::Box& box, float
   return false;
 }
 
-bool any_above(const float* x, int64_t count, float threshold) {
+#if HWY_TARGET == HWY_AVX3
+/// ops::box_candidates of a vector of scores, those of `inside`.
+HWY_INLINE size_t put_candidates(hn::Vec<hn::ScalableTag<float>> score, __mmask16 inside,
+                                 int64_t at, uint64_t* to) {
+  const __m512i bits = _mm512_castps_si512(_mm512_add_ps(score.raw, _mm512_setzero_ps()));
+  const __m512i key = _mm512_xor_si512(
+      bits, _mm512_or_si512(_mm512_srai_epi32(bits, 31), _mm512_set1_epi32(INT32_MIN)));
+  const __m512i place =
+      _mm512_sub_epi32(_mm512_set1_epi32(static_cast<int>(UINT32_MAX - static_cast<uint32_t>(at))),
+                       _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
+  const auto half = [&](int first, uint64_t* out) HWY_ATTR {
+    const __m256i low =
+        first == 0 ? _mm512_castsi512_si256(place) : _mm512_extracti64x4_epi64(place, 1);
+    const __m256i high =
+        first == 0 ? _mm512_castsi512_si256(key) : _mm512_extracti64x4_epi64(key, 1);
+    const auto mask = static_cast<__mmask8>(inside >> first);
+    const __m512i pairs = _mm512_or_si512(_mm512_slli_epi64(_mm512_cvtepu32_epi64(high), 32),
+                                          _mm512_cvtepu32_epi64(low));
+    // Not straight to memory, which takes many times as long on some processors.
+    _mm512_storeu_si512(out, _mm512_maskz_compress_epi64(mask, pairs));
+    return static_cast<size_t>(__builtin_popcount(mask));
+  };
+  const size_t some = half(0, to);
+  return some + half(8, to + some);
+}
+#endif
+
+/// ops::box_candidates: most scores are low, and some vectors are looked at together.
+size_t candidates(const ops::BoxSelection& s, const float* scores, uint64_t* to) {
   const hn::ScalableTag<float> d;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  const auto limit = hn::Set(d, threshold);
-  auto found = hn::Gt(hn::Zero(d), hn::Zero(d));
+  constexpr int64_t kTogether = 64 / HWY_LANES(float);
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d)), step = kTogether * lanes;
+  const auto limit = hn::Set(d, s.score_threshold);
+  const bool filtered = s.filtered;
+  const auto counts = [&](int64_t at) HWY_ATTR {
+    const auto score = hn::LoadU(d, scores + at);
+    return filtered ? hn::Gt(score, limit) : hn::Eq(score, score);
+  };
+#if HWY_TARGET != HWY_AVX3
+  if (!filtered) return ops::box_candidates(s, scores, 0, s.count, to);
+#endif
+  size_t some = 0;
   int64_t i = 0;
-  for (; i + lanes <= count; i += lanes) found = hn::Or(found, hn::Gt(hn::LoadU(d, x + i), limit));
-  bool any = !hn::AllFalse(d, found);
-  for (; i < count; ++i) any |= x[i] > threshold;
-  return any;
+  for (; i + step <= s.count; i += step) {
+    auto any = counts(i);
+#pragma GCC unroll 16
+    for (int64_t v = 1; v < kTogether; ++v) any = hn::Or(any, counts(i + v * lanes));
+    if (hn::AllFalse(d, any)) continue;
+#if HWY_TARGET == HWY_AVX3
+    for (int64_t v = 0; v < kTogether; ++v)
+      some += put_candidates(hn::LoadU(d, scores + i + v * lanes), counts(i + v * lanes).raw,
+                             i + v * lanes, to + some);
+#else
+    some += ops::box_candidates(s, scores, i, i + step, to + some);
+#endif
+  }
+  return some + ops::box_candidates(s, scores, i, s.count, to + some);
 }
 
 }  // namespace HWY_NAMESPACE
@@ -80,9 +131,9 @@ class PickedBlocks {
     for (size_t i = 0; i < 5; ++i) at[i * 16] = numbers[i];
     ++count_;
   }
-  static bool any_above(const float* scores, int64_t count, float threshold) {
-    using Fn = bool(const float*, int64_t, float);
-    return TOMBOLO_TARGET(Fn, any_above)(scores, count, threshold);
+  static size_t candidates(const ops::BoxSelection& s, const float* scores, uint64_t* to) {
+    using Fn = size_t(const ops::BoxSelection&, const float*, uint64_t*);
+    return TOMBOLO_TARGET(Fn, candidates)(s, scores, to);
   }
   bool overlaps(const ops::Box& box, float threshold) const {
     using Fn = bool(const float*, int64_t, const ops::Box&, float);
