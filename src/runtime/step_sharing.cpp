@@ -101,6 +101,15 @@ void StepSharing::end_round() {
 }
 
 void StepSharing::learn(Mode mode) {
+  ways_[0] = Mode::kShared;
+  ways_[1] = Mode::kAlone;
+  done_ = 0;
+  // Something else may have had the other cores all that time: it has to be so twice.
+  if (mode != Mode::kShared && learned_ == Mode::kShared && !suspected_) {
+    suspected_ = true;
+    return;
+  }
+  suspected_ = false;
   between_ = mode == learned_ ? std::min(2 * between_, kMostBetween) : kLeastBetween;
   learned_ = mode;
   if (mode != Mode::kShared) {
@@ -111,9 +120,6 @@ void StepSharing::learn(Mode mode) {
   any_.store(mode != Mode::kShared, std::memory_order_release);
   left_.store(std::max(between_ / std::max(whole(mode), Duration(100)), kBetweenRounds),
               std::memory_order_relaxed);
-  ways_[0] = Mode::kShared;
-  ways_[1] = Mode::kAlone;
-  done_ = 0;
 }
 
 bool StepSharing::any_alone(Mode mode) const {

@@ -69,6 +69,7 @@ class StepSharing {
   int done_ = 0;                                  ///< runs of these
   int threads_ = 1;
   Mode learned_ = Mode::kShared;
+  bool suspected_ = false;  ///< the last comparison said otherwise, for the first time
   Duration between_ = kLeastBetween;
   std::vector<Step> fastest_[2];  ///< of kShared and kAlone
   std::vector<bool> mixed_;

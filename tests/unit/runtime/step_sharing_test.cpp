@@ -60,12 +60,12 @@ std::vector<bool> learned(const StepSharing& sharing, size_t steps) {
 
 constexpr int kTimed = StepSharing::kRounds * StepSharing::kRunsOfRound;  // two ways in turns
 constexpr int64_t kRound = StepSharing::kRunsOfRound + StepSharing::kBetweenRounds;
-constexpr int64_t kFirst = 2 * StepSharing::kRounds * kRound;
+constexpr int64_t kFirst = 4 * StepSharing::kRounds * kRound;  // two ways, twice
 
 TEST(StepSharing, KeepsStepsThatAreFasterAlone) {
   StepSharing sharing;
   const std::vector<Mode> timed = runs(sharing, {{10, 30, 10}, {18, 20, 19}}, kFirst);
-  EXPECT_EQ(timed.size(), 2u * kTimed);
+  EXPECT_EQ(timed.size(), 4u * kTimed);
   EXPECT_EQ(std::set<Mode>(timed.begin(), timed.end()),
             (std::set<Mode>{Mode::kShared, Mode::kAlone, Mode::kMixed}));
   EXPECT_EQ(learned(sharing, 3), (std::vector<bool>{false, true, false}));
@@ -126,7 +126,7 @@ TEST(StepSharing, LeavesLongRunsAndThoseWithoutLoops) {
 TEST(StepSharing, WhatDisturbsForAWhileDoesNotDecide) {
   StepSharing sharing;
   const Costs quiet{{10, 10}, {18, 19}}, disturbed{{40, 40}, {20, 20}};
-  runs(sharing, disturbed, kRound);
+  runs(sharing, disturbed, StepSharing::kRounds * kRound);
   runs(sharing, quiet, kFirst);
   EXPECT_FALSE(sharing.any_alone(Mode::kLearned));
 }
