@@ -70,6 +70,10 @@ TEST_P(TransposedConvolutions, AddWindows) {
         {{1, 2, 9, 20, 30}});
   agree(constant("w", {2, 16, 3, 3}), "y = ConvTranspose <strides = [2, 2]> (x, w)",
         {{1, 2, 60, 70}});
+  // More bands than products.
+  agree(constant("w", {2, 16, 2, 2}),
+        "y = ConvTranspose <group = 2, strides = [2, 2], dilations = [130, 2100]> (x, w)",
+        {{1, 2, 1, 1}});
 }
 
 TEST_P(TransposedConvolutions, OfComputedWeights) {
