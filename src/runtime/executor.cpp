@@ -351,8 +351,9 @@ Result<std::vector<RunValue>> Executor::along(std::unique_ptr<Instance> instance
 
 Status Executor::steps(Instance& instance) {
   const std::vector<int>& dead = instance.specialisation->dead;
-  SharedRun sharing(instance.parent == nullptr && profile_ == nullptr ? &instance.owner->sharing
-                                                                      : nullptr);
+  // Subgraphs and functions run within a step of the graph around them.
+  const bool outermost = instance.parent == nullptr && instance.binding == nullptr;
+  SharedRun sharing(outermost && profile_ == nullptr ? &instance.owner->sharing : nullptr);
   for (Instance::Call& call : instance.calls) {
     if (watched_) CHECK_OK(interrupted());
     sharing.begin_step(static_cast<size_t>(&call - instance.calls.data()));

@@ -36,7 +36,10 @@ StepSharing::Mode StepSharing::begin(int threads) {
 
 StepSharing::Mode StepSharing::mode() const { return ways_[done_ / 2 % 2]; }
 
-void StepSharing::give_up() { timing_.store(false, std::memory_order_release); }
+void StepSharing::give_up() {
+  left_.store(kBetweenRounds, std::memory_order_relaxed);
+  timing_.store(false, std::memory_order_release);
+}
 
 void StepSharing::taken(const std::vector<Step>& run) {
   const Mode way = mode();
@@ -167,7 +170,7 @@ void SharedRun::enter(size_t step) {
     close_step();
     steps_.emplace_back();
   }
-  const bool alone = sharing_->any_alone(mode_) && sharing_->alone(mode_, step);
+  const bool alone = sharing_->alone(mode_, step);
   if (alone != alone_) keep_loops(alone);
   alone_ = alone;
 }
