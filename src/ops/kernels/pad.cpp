@@ -53,15 +53,6 @@ inline void copy_row(const void* from, void* to, size_t bytes) {
   std::memcpy(target + bytes - kPiece, source + bytes - kPiece, kPiece);
 }
 
-template <typename T>
-void fill_added(T* to, int64_t n, T value) {
-  constexpr int64_t kLong = 64;
-  if (n >= kLong && value == T{0})
-    std::memset(to, 0, static_cast<size_t>(n) * sizeof(T));
-  else
-    std::fill_n(to, n, value);
-}
-
 /// Places are known for the outer axes; the last padded axis is the part that is kept, copied as it
 /// lies, between what is added. `unit` elements belong to each of its places.
 template <typename T>
@@ -112,7 +103,10 @@ void copy_padded(const T* from, T* to, const Dims& strides,
               continue;
             }
             const int64_t stretch = std::min(end - row, below - row % below);
-            fill_added(out, stretch * width, value);
+            if (value == T{0})
+              std::memset(out, 0, static_cast<size_t>(stretch * width) * sizeof(T));
+            else
+              std::fill_n(out, stretch * width, value);
             row += stretch - 1;
             go_to(row + 1);
             known = 0;

@@ -281,8 +281,6 @@ template <Window kWindow, Take kTake, int kKernel, int kStride>
 PixelsFn* pixels_of(int64_t left, int64_t right) {
   left = std::max<int64_t>(0, left);
   right = std::max<int64_t>(0, right);
-  if constexpr (kKernel == 0)
-    if (left == 0 && right == 0) return &pixels<kWindow, kTake, kKernel, kStride, false>;
   if constexpr (kKernel > 0) {
     // Rows of three to five pixels reach far outside on the right.
     constexpr int kPad = kKernel / 2, kMost = kKernel == 3 && kTake == Take::kOwn ? 6 : 3;
@@ -294,6 +292,8 @@ PixelsFn* pixels_of(int64_t left, int64_t right) {
     (std::make_integer_sequence<int, kMost + 1>());
     if ((left == 0 || left == kPad) && right <= kMost)
       return some[left > 0 ? 1 : 0][static_cast<size_t>(right)];
+  } else if (left == 0 && right == 0) {
+    return &pixels<kWindow, kTake, kKernel, kStride, false>;
   }
   return &pixels<kWindow, kTake, kKernel, kStride, true>;
 }

@@ -97,6 +97,11 @@ Result<std::unique_ptr<KernelState>> prepare_transposed(const PrepareContext& co
   auto state = std::make_unique<TransposedState>();
   const ConvGeometry s = *read_transposed(context);
   state->shape = s;
+  state->output = output_dims(s, s.groups * s.out_channels, context.dims(0).size() - 2);
+  const bool constant = context.constant(1) != nullptr;
+  const bool one_pixel = constant && s.groups == 1 && s.in_plane() == 1;
+  if (constant && !one_pixel && add_windows_pays(s))
+    return prepare_windows(context, std::move(state));
   state->spread = plan_spread(s);
   ConvGeometry product;
   product.groups = s.groups;
@@ -105,14 +110,10 @@ Result<std::unique_ptr<KernelState>> prepare_transposed(const PrepareContext& co
   product.in[2] = product.out[2] = s.in_plane();
   state->product = plan_convolution(product);
   const ConvPlan& plan = state->product;
-  state->output = output_dims(s, s.groups * s.out_channels, context.dims(0).size() - 2);
-  if (s.groups == 1 && s.in_plane() == 1 && context.constant(1) != nullptr)
-    return prepare_one_pixel(context, std::move(state));
-  if (context.constant(1) != nullptr && add_windows_pays(s))
-    return prepare_windows(context, std::move(state));
+  if (one_pixel) return prepare_one_pixel(context, std::move(state));
   const auto columns = static_cast<size_t>(s.groups * product.out_channels * s.in_plane());
   state->scratch_bytes = (plan.scratch_floats + columns + 128) * sizeof(float);
-  if (context.constant(1) == nullptr) {  // those of a quantised network, say
+  if (!constant) {  // those of a quantised network, say
     state->scratch_bytes += (plan.weight_floats + 64) * sizeof(float);
     return state;
   }

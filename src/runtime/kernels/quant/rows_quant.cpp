@@ -208,13 +208,14 @@ Result<std::unique_ptr<KernelState>> prepare_qmatmul(const PrepareContext& conte
   s.product = q_plan_rows(s.m, s.n, s.k, s.copy_a ? q_row_bytes(s.k, *s.tiles) : s.k,
                           s.a_signed && amx, *s.tiles);
   const size_t packed_bytes = s.panel_bytes + padded_columns(s) * sizeof(int32_t);
+  s.few_rows = b == nullptr && !s.trans_b && q_few_rows_pays(s.m);
   s.scratch_bytes = static_cast<size_t>(s.m + 16) * sizeof(int32_t) +
                     3 * padded_columns(s) * sizeof(int32_t) + 512;
-  if (s.copy_a) s.scratch_bytes += static_cast<size_t>(s.m * q_row_bytes(s.k, *s.tiles) + 64);
+  if (s.copy_a && !s.few_rows)
+    s.scratch_bytes += static_cast<size_t>(s.m * q_row_bytes(s.k, *s.tiles) + 64);
   if (b == nullptr) {
-    s.few_rows = !s.trans_b && q_few_rows_pays(s.m);
-    s.scratch_bytes += packed_bytes + 64;
-    if (s.few_rows) s.scratch_bytes += static_cast<size_t>(s.m * s.n) * sizeof(int32_t) + 64;
+    s.scratch_bytes += s.few_rows ? static_cast<size_t>((s.m + 1) * s.n) * sizeof(int32_t) + 128
+                                  : packed_bytes + 64;
     s.product_bytes = s.scratch_bytes;
     if (!s.b_at.empty()) s.scratch_bytes = 0;  // each thread has its own
     return state;
@@ -253,26 +254,27 @@ void multiply(KernelRun& run, const uint8_t* x, const uint8_t* b, std::byte* out
   auto* row_sums = reinterpret_cast<int32_t*>(take(static_cast<size_t>(s.m) * sizeof(int32_t)));
   const std::byte* rows = reinterpret_cast<const std::byte*>(x);
   const bool flip = s.flips();
-  const bool few = packed == nullptr && s.few_rows;
   const int32_t* column_sums = nullptr;
   int32_t* sums = nullptr;
-  if (few) {
+  if (s.few_rows) {
     auto* const down = reinterpret_cast<int32_t*>(take(static_cast<size_t>(s.n) * sizeof(int32_t)));
     sums = reinterpret_cast<int32_t*>(take(static_cast<size_t>(s.m * s.n) * sizeof(int32_t)));
     q_few_rows({s.m, s.n, s.k, x, static_cast<uint8_t>(flip ? 0x80 : 0),
                 static_cast<uint8_t>(s.b_signed ? 0 : 0x80), s.a_signed && !flip, b, sums, down});
     column_sums = down;
-  } else if (s.copy_a) {
-    std::byte* target = take(static_cast<size_t>(s.m * q_row_bytes(s.k, *s.tiles)));
-    q_pack_rows(x, s.k, s.m, s.k, flip, false, target, *s.tiles);
-    rows = target;
+  } else {
+    if (s.copy_a) {
+      std::byte* target = take(static_cast<size_t>(s.m * q_row_bytes(s.k, *s.tiles)));
+      q_pack_rows(x, s.k, s.m, s.k, flip, false, target, *s.tiles);
+      rows = target;
+    }
+    if (packed == nullptr) {
+      std::byte* target = take(s.panel_bytes + static_cast<size_t>(s.n + 64) * sizeof(int32_t));
+      pack(s, b, target);
+      packed = target;
+    }
+    column_sums = s.sums_of(packed);
   }
-  if (packed == nullptr && !few) {
-    std::byte* target = take(s.panel_bytes + static_cast<size_t>(s.n + 64) * sizeof(int32_t));
-    pack(s, b, target);
-    packed = target;
-  }
-  if (!few) column_sums = s.sums_of(packed);
   Columns columns;
   if (s.columns) {
     columns = *s.columns;
@@ -305,7 +307,7 @@ void multiply(KernelRun& run, const uint8_t* x, const uint8_t* b, std::byte* out
     finish.least = s.out_type == DType::kInt8 ? -128 : 0;
     finish.greatest = s.out_type == DType::kInt8 ? 127 : 255;
   }
-  if (few) return q_finish(finish, sums, s.n, 0, s.m, 0, s.n);
+  if (s.few_rows) return q_finish(finish, sums, s.n, 0, s.m, 0, s.n);
   q_product(s.product, rows, s.copy_a ? s.m * q_row_bytes(s.k, *s.tiles) : s.m * s.k, packed,
             finish);
 }
