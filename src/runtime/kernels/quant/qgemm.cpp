@@ -362,62 +362,110 @@ void amx_rows(const Task& t, size_t first, size_t last, const std::byte* panel,
   }
 }
 
-}  // namespace
-
-void q_ends(const QFinish& f, int64_t column, int64_t columns, QEnds& e) {
-  const bool rest = f.rest != nullptr;
-  const int32_t origin = rest ? f.zero_point2 : f.zero_point;
-  const int32_t low = rest ? f.least2 : f.least, high = rest ? f.greatest2 : f.greatest;
-  const int32_t middle = low < 0 ? 0 : 128;
-  // Loops of known length, which vectors do: this is asked for with every panel, and of one row
-  // takes as long as its products.
-  const auto fill = [&](auto& to, const auto* from) {
-    if (from == nullptr || columns < kMaxQPanel)
-      for (auto& number : to) number = 0;
-    if (from == nullptr) return;
-    if (columns >= kMaxQPanel)
-      std::memcpy(to, from + column, sizeof to);
-    else
-      std::copy_n(from + column, columns, to);
+/// QEnds of a product's panels. What they have in common is made once: asked for with every panel
+/// it took as long as the products of one row.
+class PanelEnds {
+ public:
+  /// Of the last panel, which may have fewer columns than others.
+  struct Room {
+    int32_t add[kMaxQPanel];
+    float scale[kMaxQPanel], bias[kMaxQPanel];
   };
-  fill(e.add, f.column_add);
-  e.ldo = f.ldo;
-  if (f.kind != QFinish::Kind::kByte)
-    e.out = static_cast<std::byte*>(f.out) + column * int64_t{sizeof(float)};
-  e.integers = f.kind == QFinish::Kind::kInt32;
-  if (e.integers) return;
-  if (f.column_scale != nullptr) {
-    fill(e.scale, f.column_scale);
-    for (float& scale : e.scale) scale *= f.scale;
-  } else {
-    for (float& scale : e.scale) scale = f.scale;
-  }
-  e.biased = f.column_bias != nullptr;
-  if (e.biased) fill(e.bias, f.column_bias);
-  if (f.kind == QFinish::Kind::kFloat) return;
-  // Sums of 32 bits times less than 1; numbers of a byte times less than 2^20.
-  constexpr float kOwn = 1 << 20;
-  e.within = !rest || (std::abs(f.own) < kOwn && std::abs(f.other) < kOwn);
-  // A float's bits rise with it, up to NaN: below zero where one is not below those of 1.
-  int32_t left = 0;
-  for (const float scale : e.scale)
-    left |= std::bit_cast<int32_t>(1.0f) - 1 - (std::bit_cast<int32_t>(scale) & 0x7FFFFFFF);
-  e.within &= left >= 0;
-  e.own_low = static_cast<float>(f.least - f.zero_point);
-  e.own_high = static_cast<float>(f.greatest - f.zero_point);
-  e.own = f.own;
-  e.other = f.other;
-  e.rest_zero = f.rest_zero;
-  e.zero = static_cast<int16_t>(origin - middle);
-  e.least = static_cast<int8_t>(low - middle);
-  e.greatest = static_cast<int8_t>(high - middle);
-  e.middle = static_cast<int8_t>(middle);
-  e.rest_signed = f.rest_signed;
-  e.rest = rest ? f.rest + column : nullptr;
-  e.out = static_cast<std::byte*>(f.out) + column;
-}
 
-namespace {
+  PanelEnds(const QFinish& finish, const QTiles& tiles, int64_t n)
+      : f_(finish), tiles_(tiles), words_(finish.kind != QFinish::Kind::kByte) {
+    serves_ = rows()[1] != nullptr && f_.of_columns();
+    if (!serves_) return;
+    common_.ldo = f_.ldo;
+    common_.integers = f_.kind == QFinish::Kind::kInt32;
+    if (common_.integers) return;
+    if (f_.column_scale == nullptr) {
+      scales_.assign(kMaxQPanel, f_.scale);
+    } else if (f_.scale != 1) {
+      scales_.assign(f_.column_scale, f_.column_scale + n);
+      for (float& scale : scales_) scale *= f_.scale;
+    }
+    if (!words_) serves_ = set_bytes(n);
+  }
+
+  /// Else q_finish does it.
+  bool serves(int64_t columns) const { return serves_ && columns >= tiles_.least_columns; }
+  bool words() const { return words_; }
+  QEndTileFn* const* rows() const {
+    return words_ ? tiles_.word_rows : tiles_.byte_rows[f_.rest != nullptr ? 1 : 0];
+  }
+
+  QEnds of(int64_t column, int64_t columns, Room& room) const {
+    QEnds e = common_;
+    const auto part = [&](const auto* all, auto* to) {
+      if (columns >= tiles_.panel) return all + column;
+      std::fill(std::copy_n(all + column, columns, to), to + kMaxQPanel, 0);
+      return static_cast<decltype(all)>(to);
+    };
+    static constexpr int32_t kNothing[kMaxQPanel] = {};
+    e.add = f_.column_add != nullptr ? part(f_.column_add, room.add) : kNothing;
+    if (f_.column_scale == nullptr)
+      e.scale = scales_.data();
+    else
+      e.scale = part(scales_.empty() ? f_.column_scale : scales_.data(), room.scale);
+    if (f_.column_bias != nullptr) e.bias = part(f_.column_bias, room.bias);
+    e.rest = f_.rest != nullptr ? f_.rest + column : nullptr;
+    e.out = static_cast<std::byte*>(f_.out) + column * out_bytes();
+    return e;
+  }
+  /// From a whole panel to the next one, which is whole too.
+  void advance(QEnds& e) const {
+    const int64_t columns = tiles_.panel;
+    if (f_.column_add != nullptr) e.add += columns;
+    if (f_.column_scale != nullptr) e.scale += columns;
+    if (e.bias != nullptr) e.bias += columns;
+    if (e.rest != nullptr) e.rest += columns;
+    e.out += columns * out_bytes();
+  }
+
+ private:
+  int64_t out_bytes() const { return words_ ? int64_t{sizeof(float)} : 1; }
+
+  /// Whether 32 bits hold every sum times its scale, with what is added to it.
+  bool set_bytes(int64_t n) {
+    // Sums of 32 bits times less than 1; numbers of a byte times less than 2^20.
+    constexpr float kOwn = 1 << 20;
+    const bool rest = f_.rest != nullptr;
+    if (rest && !(std::abs(f_.own) < kOwn && std::abs(f_.other) < kOwn)) return false;
+    // A float's bits rise with it, up to NaN: below zero where one is not below those of 1.
+    int32_t left = 0;
+    const auto below_one = [&](const float* scales, int64_t count) {
+      for (int64_t j = 0; j < count; ++j)
+        left |= std::bit_cast<int32_t>(1.0f) - 1 - (std::bit_cast<int32_t>(scales[j]) & 0x7FFFFFFF);
+    };
+    if (!scales_.empty())
+      below_one(scales_.data(), static_cast<int64_t>(scales_.size()));
+    else if (!f_.below_one)
+      below_one(f_.column_scale, n);
+    if (left < 0) return false;
+    QEnds& e = common_;
+    const int32_t origin = rest ? f_.zero_point2 : f_.zero_point;
+    const int32_t low = rest ? f_.least2 : f_.least, high = rest ? f_.greatest2 : f_.greatest;
+    const int32_t middle = low < 0 ? 0 : 128;
+    e.own_low = static_cast<float>(f_.least - f_.zero_point);
+    e.own_high = static_cast<float>(f_.greatest - f_.zero_point);
+    e.own = f_.own;
+    e.other = f_.other;
+    e.rest_zero = f_.rest_zero;
+    e.zero = static_cast<int16_t>(origin - middle);
+    e.least = static_cast<int8_t>(low - middle);
+    e.greatest = static_cast<int8_t>(high - middle);
+    e.middle = static_cast<int8_t>(middle);
+    e.rest_signed = f_.rest_signed;
+    return true;
+  }
+
+  const QFinish& f_;
+  const QTiles& tiles_;
+  bool words_, serves_ = false;
+  QEnds common_;
+  std::vector<float> scales_;  ///< one for all columns, or times QFinish::scale; else empty
+};
 
 constexpr int kSumRows = 40;  ///< of the tiles whose sums are finished at once
 
@@ -496,7 +544,7 @@ struct Block {
 
 /// `sorted`: of these tiles, where panels are sorted. `line`: they are in_line().
 void plain_rows(const Task& t, const Block& block, const std::byte* panel, const std::byte* next,
-                int64_t column, SortedRows* sorted, bool line) {
+                int64_t column, const PanelEnds& panel_ends, SortedRows* sorted, bool line) {
   const auto [first, last, shared, step] = block;
   const QProduct& p = t.p;
   const QTiles& tiles = *p.inner;
@@ -511,15 +559,12 @@ void plain_rows(const Task& t, const Block& block, const std::byte* panel, const
   if (share) tile.next_step = step;
   const int64_t columns = std::min<int64_t>(tiles.panel, p.n - column);
   tile.columns = columns;
-  const bool words = t.finish.kind != QFinish::Kind::kByte;
-  const auto& end_rows =
-      words ? tiles.word_rows : tiles.byte_rows[t.finish.rest != nullptr ? 1 : 0];
-  bool ends_here =
-      end_rows[1] != nullptr && t.finish.of_columns() && columns >= tiles.least_columns;
+  const bool ends_here = panel_ends.serves(columns);
+  QEndTileFn* const* const end_rows = panel_ends.rows();
   QEnds ends;
-  if (ends_here) q_ends(t.finish, column, columns, ends);
-  ends_here = ends_here && (words || ends.within);
-  if (ends_here && line && !words && columns >= tiles.line_columns) {
+  PanelEnds::Room room;
+  if (ends_here) ends = panel_ends.of(column, columns, room);
+  if (ends_here && line && !panel_ends.words() && columns >= tiles.line_columns) {
     tile.next = share ? next : nullptr;
     return line_rows(t, first, last, tile, ends, columns);
   }
@@ -549,23 +594,35 @@ void plain_rows(const Task& t, const Block& block, const std::byte* panel, const
   }
 }
 
-}  // namespace
+/// Whole panels, `step` bytes apart, of the one tile of few rows that there is, from `column` on:
+/// all that is done for a panel of more rows would take half as long as the products of one.
+void few_rows(const Task& t, const std::byte* panel, int64_t step, int64_t count, int64_t column,
+              const PanelEnds& panel_ends) {
+  const QTiles& tiles = *t.p.inner;
+  const QTileRows& rows = t.p.tiles.front();
+  QTile tile{t.a + rows.offset, t.p.lda, panel, tiles.groups_of(t.p.run), nullptr, tiles.panel};
+  tile.offsets = t.p.offsets.data();
+  tile.stretches = static_cast<int64_t>(t.p.offsets.size());
+  tile.stretch_bytes = t.stretch_bytes;
+  PanelEnds::Room room;
+  QEnds ends = panel_ends.of(column, tiles.panel, room);
+  QEndTileFn* const end_rows = panel_ends.rows()[rows.count];
+  const int64_t row = t.p.whole_run(rows)->to;
+  for (int64_t i = 0; i < count; ++i, tile.b += step, panel_ends.advance(ends)) {
+    tile.ahead = tiles.asks(rows.count) && i + 1 < count ? step : 0;
+    end_rows(tile, ends, row, tiles.panel);
+  }
+}
 
-void q_product(const QProduct& p, const std::byte* a, int64_t a_bytes, const std::byte* b,
-               const QFinish& finish) {
-  const QTiles& tiles = *p.inner;
-  const int64_t width = tiles.panel, panels = (p.n + width - 1) / width;
+/// Tiles of a block of rows that the second cache holds; each block streams all the weights: where
+/// these are far away, blocks are larger. `step`: bytes of a panel.
+int64_t block_tiles(const QProduct& p, const QFinish& finish, int64_t panels, int64_t step) {
   const auto count = static_cast<int64_t>(p.tiles.size());
-  if (count == 0 || panels <= 0) return;
-  const int64_t stretches = static_cast<int64_t>(p.offsets.size());
-  const int64_t groups = q_panel_groups(p.run, tiles);
-  const int64_t step = panel_bytes(tiles, stretches * groups);
-  // A block of rows that the second cache holds, times as many panels as make a task worth while.
-  // Each block streams all the weights: where these are far away, blocks are larger.
+  if (count == 1) return p.amx ? 2 : 1;  // asked for, all this would take as long as a row
   const int64_t rows = std::max(1, p.tiles.front().count);
-  const int64_t row_bytes = rows * (tiles.sorted ? SortedProduct::row_bytes(p) : p.lda);
-  const bool far = panels * step > near_bytes();
-  const int64_t room = std::max(int64_t{192} << 10, far || tiles.sorted ? near_bytes() / 2 : 0);
+  const bool sorted = p.inner->sorted, far = panels * step > near_bytes();
+  const int64_t row_bytes = rows * (sorted ? SortedProduct::row_bytes(p) : p.lda);
+  const int64_t room = std::max(int64_t{192} << 10, far || sorted ? near_bytes() / 2 : 0);
   int64_t most = std::max<int64_t>(2, room / std::max<int64_t>(1, row_bytes));
   // What becomes of a panel is a narrow column of the result: of wide ones blocks are so low that
   // its rows stay near until they are whole.
@@ -581,18 +638,38 @@ void q_product(const QProduct& p, const std::byte* a, int64_t a_bytes, const std
     else if (count >= 2 * threads && panels < 4 * threads)
       blocks = std::max(blocks, threads);
   }
-  int64_t block = (count + blocks - 1) / blocks;
-  if (p.amx) block += block % 2;
-  blocks = (count + block - 1) / block;
+  const int64_t block = (count + blocks - 1) / blocks;
+  return p.amx ? block + block % 2 : block;
+}
+
+}  // namespace
+
+void q_product(const QProduct& p, const std::byte* a, int64_t a_bytes, const std::byte* b,
+               const QFinish& finish) {
+  const QTiles& tiles = *p.inner;
+  const int64_t width = tiles.panel, panels = (p.n + width - 1) / width;
+  const auto count = static_cast<int64_t>(p.tiles.size());
+  if (count == 0 || panels <= 0) return;
+  const int64_t stretches = static_cast<int64_t>(p.offsets.size());
+  const int64_t groups = q_panel_groups(p.run, tiles);
+  const int64_t step = panel_bytes(tiles, stretches * groups);
+  // A block of rows times as many panels as make a task worth while.
+  const int64_t block = block_tiles(p, finish, panels, step);
+  const int64_t blocks = (count + block - 1) / block;
+  const int64_t rows = std::max(1, p.tiles.front().count);
   const int64_t work = std::max<int64_t>(1, block * rows * width * p.run * stretches);
   const int64_t group = std::clamp<int64_t>((p.amx ? 4'000'000 : 600'000) / work, 1, panels);
   const int64_t turns = (panels + group - 1) / group;
-  const int64_t chunk = amx_chunk(p.run);
+  const int64_t chunk = p.amx ? amx_chunk(p.run) : 0;
   const bool line = !p.amx && tiles.byte_lines[0] != nullptr && stretches == 1 &&
                     tiles.groups_of(p.run) <= tiles.line_groups && in_line(p);
   const Task task{p, a, a_bytes, finish, groups * width * 4};
+  const PanelEnds ends(finish, tiles, p.n);
   const std::optional<SortedProduct> sorted_product =
       SortedProduct::serves(p) ? std::optional<SortedProduct>(std::in_place, p, a) : std::nullopt;
+  const bool few = !p.amx && !sorted_product && count == 1 &&
+                   p.tiles.front().count <= tiles.most_asking &&
+                   p.whole_run(p.tiles.front()) != nullptr && ends.serves(width);
   parallel(blocks * turns, 1, [&](int64_t begin, int64_t end) {
     AmxSums sums(task);
     if (p.amx) amx_begin(chunk);
@@ -604,14 +681,20 @@ void q_product(const QProduct& p, const std::byte* a, int64_t a_bytes, const std
       if (sorted_product)
         sorted =
             &sorted_rows(*sorted_product, i / turns, first, last, b + i % turns * group * step);
-      for (int64_t q = i % turns * group; q < std::min(panels, (i % turns + 1) * group); ++q) {
+      int64_t q = i % turns * group;
+      const int64_t end_panel = std::min(panels, q + group);
+      if (const int64_t whole = std::min(end_panel, p.n / width); few && whole > q) {
+        few_rows(task, b + q * step, step, whole - q, q * width, ends);
+        q = whole;
+      }
+      for (; q < end_panel; ++q) {
         const std::byte* panel = b + q * step;
         if (p.amx)
           amx_rows(task, first, last, panel, q + 1 < panels ? panel + step : nullptr, q * width,
                    chunk, sums);
         else
-          plain_rows(task, part, panel, q + 1 < panels ? panel + step : nullptr, q * width, sorted,
-                     line);
+          plain_rows(task, part, panel, q + 1 < panels ? panel + step : nullptr, q * width, ends,
+                     sorted, line);
       }
     }
     sums.finish();

@@ -79,14 +79,13 @@ using QTileFn = void(const QTile&);
 inline constexpr int kMaxQRows = 14;
 inline constexpr int kMaxQPanel = 32;  ///< columns of a panel, at most
 
-/// What makes the result of a panel's sums, see QFinish. Of columns that there are not, 0.
-struct alignas(64) QEnds {
-  int32_t add[kMaxQPanel];
-  float scale[kMaxQPanel];
-  float bias[kMaxQPanel];  ///< of floats that are `biased`
-  bool biased = false;
-  bool integers = false;  ///< the result is the sums with `add`, not floats
-  bool within = false;  ///< bytes: 32 bits hold every sum times its scale, with what is added to it
+/// What makes the result of a panel's sums, see QFinish.
+struct QEnds {
+  // Of the panel's columns, all that a panel has: of those that there are not, anything.
+  const int32_t* add = nullptr;
+  const float* scale = nullptr;
+  const float* bias = nullptr;  ///< of floats, or null
+  bool integers = false;        ///< the result is the sums with `add`, not floats
   float own_low = 0, own_high = 0, own = 0, other = 0;
   int32_t rest_zero = 0;
   // Of bytes that are `middle` lower than those of the result: unsigned ones are limited as signed
@@ -170,6 +169,7 @@ struct QFinish {
   const float* row_scale = nullptr;  ///< float and byte results: value * row_scale * column_scale
   const float* column_scale = nullptr;
   float scale = 1;
+  bool below_one = false;              ///< all of column_scale is known to be
   const float* column_bias = nullptr;  ///< float results
   enum class Kind : uint8_t { kInt32, kFloat, kByte } kind = Kind::kInt32;
   // Bytes: round to nearest even, add the zero point, clamp.
@@ -188,8 +188,6 @@ struct QFinish {
     return row_add == nullptr && row_sum == nullptr && row_scale == nullptr;
   }
 };
-/// Fills new `ends` where QFinish::of_columns(); bytes of what is not QEnds::within are q_finish's.
-void q_ends(const QFinish& finish, int64_t column, int64_t columns, QEnds& ends);
 /// sums[rows][columns] (ldc apart) belong at (row, column) of the result.
 void q_finish(const QFinish& finish, const int32_t* sums, int64_t ldc, int64_t row, int64_t rows,
               int64_t column, int64_t columns);

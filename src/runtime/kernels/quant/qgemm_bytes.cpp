@@ -455,7 +455,7 @@ TOMBOLO_AVX2 void sum_tile(const QTile& t) {
 
 template <bool kRest>
 TOMBOLO_AVX2_INLINE __m256i number(const QEnds& e, int i, __m256i sum, const std::byte* rest) {
-  __m256 x = _mm256_mul_ps(_mm256_cvtepi32_ps(sum), _mm256_load_ps(e.scale + 8 * i));
+  __m256 x = _mm256_mul_ps(_mm256_cvtepi32_ps(sum), _mm256_loadu_ps(e.scale + 8 * i));
   if constexpr (kRest) {
     const __m256 first = _mm256_round_ps(
         _mm256_min_ps(_mm256_set1_ps(e.own_high), _mm256_max_ps(_mm256_set1_ps(e.own_low), x)),
@@ -512,8 +512,9 @@ TOMBOLO_AVX2_INLINE void store_words(const QEnds& e, const __m256i (&sum)[kR][2]
         _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + 8 * i), sum[r][i]);
         continue;
       }
-      __m256 x = _mm256_mul_ps(_mm256_cvtepi32_ps(sum[r][i]), _mm256_load_ps(e.scale + 8 * i));
-      if (e.biased) x = _mm256_add_ps(x, _mm256_load_ps(e.bias + 8 * i));  // -0 + 0 would be 0
+      __m256 x = _mm256_mul_ps(_mm256_cvtepi32_ps(sum[r][i]), _mm256_loadu_ps(e.scale + 8 * i));
+      if (e.bias != nullptr)
+        x = _mm256_add_ps(x, _mm256_loadu_ps(e.bias + 8 * i));  // -0 + 0 would be 0
       _mm256_storeu_ps(to + 8 * i, x);
     }
 }
@@ -522,7 +523,7 @@ template <int kR, bool kRest>
 TOMBOLO_AVX2 void byte_tile(const QTile& t, const QEnds& e, int64_t row, int64_t /*columns*/) {
   __m256i sum[kR][2];
   const auto* add = reinterpret_cast<const __m256i*>(e.add);
-  accumulate<kR>(t, _mm256_load_si256(add), _mm256_load_si256(add + 1), sum);
+  accumulate<kR>(t, _mm256_loadu_si256(add), _mm256_loadu_si256(add + 1), sum);
   store_bytes<kR, kRest>(e, sum, row);
 }
 
@@ -530,7 +531,7 @@ template <int kR>
 TOMBOLO_AVX2 void word_tile(const QTile& t, const QEnds& e, int64_t row, int64_t /*columns*/) {
   __m256i sum[kR][2];
   const auto* add = reinterpret_cast<const __m256i*>(e.add);
-  accumulate<kR>(t, _mm256_load_si256(add), _mm256_load_si256(add + 1), sum);
+  accumulate<kR>(t, _mm256_loadu_si256(add), _mm256_loadu_si256(add + 1), sum);
   store_words<kR>(e, sum, row);
 }
 
@@ -538,7 +539,7 @@ TOMBOLO_AVX2 void word_tile(const QTile& t, const QEnds& e, int64_t row, int64_t
 template <int kR>
 TOMBOLO_AVX2_INLINE void accumulate_pairs(const QTile& t, const QEnds& e, __m256i (&sum)[kR][2]) {
   const auto* add = reinterpret_cast<const __m256i*>(e.add);
-  begin_sums(sum, _mm256_load_si256(add), _mm256_load_si256(add + 1));
+  begin_sums(sum, _mm256_loadu_si256(add), _mm256_loadu_si256(add + 1));
   for (int64_t s = 0; s < t.stretches; ++s) {
     RowPointers<std::byte, kR> a(t.a + (t.offsets != nullptr ? t.offsets[s] : 0), t.lda);
     const std::byte* b = t.b + s * t.stretch_bytes;
@@ -656,8 +657,8 @@ TOMBOLO_AVX_VNNI void byte_dot_tile(const QTile& t, const QEnds& e, int64_t row,
                                     int64_t /*columns*/) {
   __m256i sum[kR][2];
   const auto* add = reinterpret_cast<const __m256i*>(e.add);
-  accumulate_dots<kR, QDotKind::kUnsignedRows>(t, _mm256_load_si256(add),
-                                               _mm256_load_si256(add + 1), sum);
+  accumulate_dots<kR, QDotKind::kUnsignedRows>(t, _mm256_loadu_si256(add),
+                                               _mm256_loadu_si256(add + 1), sum);
   store_bytes<kR, kRest>(e, sum, row);
 }
 
@@ -675,8 +676,8 @@ TOMBOLO_AVX_VNNI void word_dot_tile(const QTile& t, const QEnds& e, int64_t row,
                                     int64_t /*columns*/) {
   __m256i sum[kR][2];
   const auto* add = reinterpret_cast<const __m256i*>(e.add);
-  accumulate_dots<kR, QDotKind::kUnsignedRows>(t, _mm256_load_si256(add),
-                                               _mm256_load_si256(add + 1), sum);
+  accumulate_dots<kR, QDotKind::kUnsignedRows>(t, _mm256_loadu_si256(add),
+                                               _mm256_loadu_si256(add + 1), sum);
   store_words<kR>(e, sum, row);
 }
 

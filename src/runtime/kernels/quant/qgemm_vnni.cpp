@@ -155,7 +155,7 @@ struct Ends {
 
 TOMBOLO_VNNI_INLINE Ends ends_of(const QEnds& q) {
   Ends e;
-  for (int i = 0; i < 2; ++i) e.scale[i] = _mm512_load_ps(q.scale + 16 * i);
+  for (int i = 0; i < 2; ++i) e.scale[i] = _mm512_loadu_ps(q.scale + 16 * i);
   e.own_low = _mm512_set1_ps(q.own_low);
   e.own_high = _mm512_set1_ps(q.own_high);
   e.own = _mm512_set1_ps(q.own);
@@ -242,7 +242,7 @@ template <int kR, bool kRest>
 TOMBOLO_VNNI __attribute__((noinline)) void narrow_byte_tile(const QTile& t, const QEnds& q,
                                                              int64_t row, int64_t columns) {
   __m512i acc[kR];
-  accumulate_narrow<kR>(t, _mm512_load_si512(q.add), acc);
+  accumulate_narrow<kR>(t, _mm512_loadu_si512(q.add), acc);
   const Ends e = ends_of(q);
   const auto some = static_cast<__mmask16>((1u << columns) - 1);
   const int64_t ldo = q.ldo;
@@ -279,8 +279,8 @@ TOMBOLO_VNNI void byte_tile(const QTile& t, const QEnds& ends, int64_t row, int6
   if constexpr (kR >= kLeastNarrow)
     if (columns <= 16) return narrow_byte_tile<kR, kRest>(t, ends, row, columns);
   __m512i acc[kR][2];
-  accumulate<kR, QDotKind::kUnsignedRows>(t, _mm512_load_si512(ends.add),
-                                          _mm512_load_si512(ends.add + 16), acc);
+  accumulate<kR, QDotKind::kUnsignedRows>(t, _mm512_loadu_si512(ends.add),
+                                          _mm512_loadu_si512(ends.add + 16), acc);
   if (columns >= 32)
     store_bytes<kR, kRest, true>(ends, acc, row, 32);
   else
@@ -302,7 +302,7 @@ TOMBOLO_VNNI_INLINE void lines(const QTile& t, const QEnds& q, int64_t row, int6
   const std::byte* rest = kRest ? q.rest + row * ldo : nullptr;
   const std::byte* next = t.next != nullptr ? t.next : t.b;
   const std::byte* from = t.a;
-  const __m512i from0 = _mm512_load_si512(q.add), from1 = _mm512_load_si512(q.add + 16);
+  const __m512i from0 = _mm512_loadu_si512(q.add), from1 = _mm512_loadu_si512(q.add + 16);
   __m512i done[kLine][2];
   __m512i first;
   const auto store = [&](int r) TOMBOLO_VNNI __attribute__((always_inline)) {
@@ -355,8 +355,9 @@ TOMBOLO_VNNI void byte_lines(const QTile& t, const QEnds& ends, int64_t row, int
 TOMBOLO_VNNI_INLINE void store_words(const QEnds& e, __m512i sum, int i, __mmask16 some,
                                      float* to) {
   if (e.integers) return _mm512_mask_storeu_epi32(to + 16 * i, some, sum);
-  __m512 x = _mm512_mul_ps(_mm512_cvtepi32_ps(sum), _mm512_load_ps(e.scale + 16 * i));
-  if (e.biased) x = _mm512_add_ps(x, _mm512_load_ps(e.bias + 16 * i));  // -0 + 0 would be 0
+  __m512 x = _mm512_mul_ps(_mm512_cvtepi32_ps(sum), _mm512_loadu_ps(e.scale + 16 * i));
+  if (e.bias != nullptr)
+    x = _mm512_add_ps(x, _mm512_loadu_ps(e.bias + 16 * i));  // -0 + 0 would be 0
   _mm512_mask_storeu_ps(to + 16 * i, some, x);
 }
 template <int kR, int... r>
@@ -375,7 +376,7 @@ TOMBOLO_VNNI __attribute__((noinline)) void narrow_word_tile(const QTile& t, con
                                                              int64_t row, int64_t columns,
                                                              std::integer_sequence<int, r...>) {
   __m512i acc[kR];
-  accumulate_narrow<kR>(t, _mm512_load_si512(ends.add), acc);
+  accumulate_narrow<kR>(t, _mm512_loadu_si512(ends.add), acc);
   float* to = reinterpret_cast<float*>(ends.out) + row * ends.ldo;
   (store_words(ends, acc[r], 0, static_cast<__mmask16>((1u << columns) - 1), to + r * ends.ldo),
    ...);
@@ -388,8 +389,8 @@ TOMBOLO_VNNI void word_tile(const QTile& t, const QEnds& ends, int64_t row, int6
     if (columns <= 16)
       return narrow_word_tile<kR>(t, ends, row, columns, std::make_integer_sequence<int, kR>());
   __m512i acc[kR][2];
-  accumulate<kR, QDotKind::kUnsignedRows>(t, _mm512_load_si512(ends.add),
-                                          _mm512_load_si512(ends.add + 16), acc);
+  accumulate<kR, QDotKind::kUnsignedRows>(t, _mm512_loadu_si512(ends.add),
+                                          _mm512_loadu_si512(ends.add + 16), acc);
   store_words(ends, acc, row, columns, std::make_integer_sequence<int, kR>());
 }
 

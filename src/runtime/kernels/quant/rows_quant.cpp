@@ -3,6 +3,7 @@
 // run.
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <optional>
 #include <string>
@@ -36,6 +37,7 @@ struct Columns {
   float* scales = nullptr;   ///< where `own_scales`
   float scale = 1;
   bool any_zero = false, own_scales = false;
+  bool below_one = false;  ///< QFinish's, of constant ones
 };
 
 struct QMatMulState final : KernelState {
@@ -236,6 +238,9 @@ Result<std::unique_ptr<KernelState>> prepare_qmatmul(const PrepareContext& conte
   fill_columns<kAt>(s, s.sums_of(s.packed), columns, [&](size_t i) {
     return i != kNone && context.has_input(i) ? context.constant(i) : nullptr;
   });
+  columns.below_one =
+      columns.own_scales && std::all_of(s.column_scales.begin(), s.column_scales.end(),
+                                        [](float scale) { return std::abs(scale) < 1; });
   s.columns = columns;
   return state;
 }
@@ -298,6 +303,7 @@ void multiply(KernelRun& run, const uint8_t* x, const uint8_t* b, std::byte* out
   if (kAt.a_scale != kNone) {
     finish.scale = columns.scale;
     if (columns.own_scales) finish.column_scale = columns.scales;
+    finish.below_one = columns.below_one;
     finish.kind = QFinish::Kind::kFloat;
   }
   if (kAt.float_bias && run.has_input(kAt.bias)) finish.column_bias = run.data<float>(kAt.bias);
