@@ -301,6 +301,8 @@ bool q_rows_apart(const QProduct& p, int64_t height, int64_t width, int64_t peri
 
 void q_add_lines(QProduct& p, int64_t offset, int64_t count, int64_t period, int64_t useful,
                  int64_t to, int64_t to_row) {
+  // Lines that go on in A and in the result are one.
+  if (useful == period && to_row == period) period = useful = count;
   p.add_rows(offset, count, q_tile_rows(count, p.amx, *p.inner), [&](int64_t at, int32_t rows) {
     for (int64_t i = 0; i < rows;) {
       const int64_t row = (at + i) / period, column = (at + i) % period;
