@@ -293,6 +293,37 @@ TEST_P(GemmOnEachIsa, ReadsBWhereItLies) {
   }
 }
 
+// Whatever surrounds them, and in whole panels and parts of one.
+TEST_P(GemmOnEachIsa, ShortSumsAreExact) {
+  const auto small = [&] { return static_cast<float>(static_cast<int>(engine_() % 5) - 2); };
+  for (int64_t k = 1; k <= 12; ++k)
+    for (const int64_t n : {9, 23, 64, 100}) {
+      SCOPED_TRACE(testing::Message() << k << " x " << n);
+      Matrices x(75, n, k);
+      x.fill(small);
+      x.multiply();
+      std::vector<float> columns(static_cast<size_t>(n)), rows(75);
+      for (float& value : columns) value = small();
+      for (float& value : rows) value = small();
+      Matrices y = x;
+      y.multiply({.row_bias = rows.data(),
+                  .col_bias = columns.data(),
+                  .init = y.c.data(),
+                  .ldi = n,
+                  .clamp = true,
+                  .lo = -9,
+                  .hi = 8});
+      for (int64_t i = 0; i < x.m; ++i)
+        for (int64_t j = 0; j < n; ++j) {
+          const auto at = static_cast<size_t>(i * n + j);
+          ASSERT_EQ(x.c[at], x.exact(i, j)) << i << " " << j;
+          const double sum =
+              2 * x.exact(i, j) + rows[static_cast<size_t>(i)] + columns[static_cast<size_t>(j)];
+          ASSERT_EQ(y.c[at], std::clamp(sum, -9.0, 8.0)) << i << " " << j;
+        }
+    }
+}
+
 // Long sums by sets and parts are as exact as those of tiles, and alike on any number of threads.
 TEST_P(GemmOnEachIsa, FewRowsAreExact) {
   for (const int64_t n : {5, 47, 200, 700}) {

@@ -165,8 +165,12 @@ bool goes_by_rows(const Product& p, const GemmTiles& tiles, int64_t rows, int64_
 /// block() of such.
 void block_by_rows(const Product& p, const GemmTiles& tiles, int64_t row, int64_t rows,
                    int64_t from, int64_t to) {
-  const int64_t width = tiles.panel(), turns = tiles_of(tiles.max_rows, rows);
   const bool side_by_side = p.turned || p.packed != nullptr;
+  GemmRowsFn* const short_rows =
+      p.k <= kMaxShort && !p.lies && !side_by_side ? tiles.short_rows[p.k] : nullptr;
+  constexpr int64_t kShortRows = 32;  // of C, so that they stay near until they are whole
+  const int64_t width = tiles.panel();
+  const int64_t turns = tiles_of(short_rows != nullptr ? kShortRows : tiles.max_rows, rows);
   float* const room =
       p.lies ? thread_floats(5, static_cast<size_t>((to - from) * p.k * width)) : nullptr;
   GemmTile t{
@@ -211,9 +215,12 @@ void block_by_rows(const Product& p, const GemmTiles& tiles, int64_t row, int64_
         t.b = p.panel_at(panel, 0);
         t.ldb = p.ldb;
       }
-      (keeps          ? tiles.widening[0][count][side_by_side ? 1 : 0]
-       : side_by_side ? tiles.packed_tile(count, cols)
-                      : tiles.row_major_tile(count, cols))(t);
+      if (short_rows != nullptr)
+        short_rows(t, count);
+      else
+        (keeps          ? tiles.widening[0][count][side_by_side ? 1 : 0]
+         : side_by_side ? tiles.packed_tile(count, cols)
+                        : tiles.row_major_tile(count, cols))(t);
       if (p.e.post != nullptr && !whole) finish(r, count, panel, panel + 1);
     }
     if (p.e.post != nullptr && whole) finish(r, count, from, to);

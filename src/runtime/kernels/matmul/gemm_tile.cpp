@@ -171,6 +171,75 @@ void wide(const GemmTile& t) {
   finish(t, acc);
 }
 
+/// GemmTiles::short_rows. Whole panels, or columns of one; `plain`: sums are the result.
+template <int kK, bool kWhole, bool kPlain>
+void short_sums(const GemmTile& t, int64_t rows) {
+  const F f;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
+  V b[kK][2];
+#pragma GCC unroll 16
+  for (int k = 0; k < kK; ++k)
+    for (int v = 0; v < 2; ++v) b[k][v] = hn::LoadU(f, t.b + k * t.ldb + v * lanes);
+  const float* HWY_RESTRICT a = t.a;
+  float* c = t.c;
+  const int64_t lda = t.lda, ldc = t.ldc, right_lanes = t.cols - lanes;
+  const auto load = [&](const float* from, int v) HWY_ATTR __attribute__((always_inline)) {
+    if constexpr (kWhole) return hn::LoadU(f, from + v * lanes);
+    if (v == 0) return load_n(f, from, t.cols);
+    return right_lanes > 0 ? load_n(f, from + lanes, right_lanes) : hn::Zero(f);
+  };
+  const bool columns = t.col_bias != nullptr, clamp = t.clamp;
+  const V left_bias = columns ? load(t.col_bias, 0) : hn::Zero(f);
+  const V right_bias = columns ? load(t.col_bias, 1) : hn::Zero(f);
+  const V lo = hn::Set(f, t.lo), hi = hn::Set(f, t.hi);
+  const float* const row_bias = t.row_bias;
+  const float* init = t.init;
+  for (int64_t r = 0; r < rows; ++r, a += lda, c += ldc) {
+    V left = hn::Zero(f), right = left;
+#pragma GCC unroll 16
+    for (int k = 0; k < kK; ++k) {
+      const V av = hn::Set(f, a[k]);
+      left = hn::MulAdd(av, b[k][0], left);
+      right = hn::MulAdd(av, b[k][1], right);
+    }
+    // In the order of finish_whole().
+    if (!kPlain && row_bias != nullptr) {
+      left = hn::Add(left, hn::Set(f, row_bias[r]));
+      right = hn::Add(right, hn::Set(f, row_bias[r]));
+    }
+    if (!kPlain && columns) {
+      left = hn::Add(left, left_bias);
+      right = hn::Add(right, right_bias);
+    }
+    if (!kPlain && init != nullptr) {
+      left = hn::Add(left, load(init, 0));
+      right = hn::Add(right, load(init, 1));
+      init += t.ldi;
+    }
+    if (!kPlain && clamp) {
+      left = min_of(hi, max_of(lo, left));
+      right = min_of(hi, max_of(lo, right));
+    }
+    if constexpr (kWhole) {
+      hn::StoreU(left, f, c);
+      hn::StoreU(right, f, c + lanes);
+    } else {
+      store_n(left, f, c, t.cols);
+      if (right_lanes > 0) store_n(right, f, c + lanes, right_lanes);
+    }
+  }
+}
+template <int kK>
+void short_rows(const GemmTile& t, int64_t rows) {
+  if (t.cols < 2 * static_cast<int64_t>(hn::Lanes(F())))
+    return short_sums<kK, false, false>(t, rows);
+  const bool more = t.row_bias != nullptr || t.col_bias != nullptr || t.init != nullptr || t.clamp;
+  if (more)
+    short_sums<kK, true, false>(t, rows);
+  else
+    short_sums<kK, true, true>(t, rows);
+}
+
 /// GemmTiles::pack_rows.
 void pack_rows_of_b(const float* b, int64_t row, int64_t k, int64_t n, float alpha, float* out) {
   const F f;
@@ -201,6 +270,11 @@ void fill(GemmTiles& tiles, std::integer_sequence<int, kR...>) {
 }
 
 // More rows than wide tiles have are cut into tiles of at least half of the most.
+template <int... kK>
+void fill_short(GemmTiles& tiles, std::integer_sequence<int, kK...>) {
+  ((tiles.short_rows[kK + 1] = &short_rows<kK + 1>), ...);
+}
+
 template <PanelFormat kFormat, int... kR>
 void fill_widening(GemmTiles& tiles, std::integer_sequence<int, kR...>) {
   auto& to = tiles.widening[static_cast<int>(kFormat)];
@@ -225,6 +299,7 @@ GemmTiles make_tiles() {
   tiles.pack_rows = &pack_rows_of_b;
   tiles.scale = &scale_panel;
   fill(tiles, std::make_integer_sequence<int, kRows>());
+  fill_short(tiles, std::make_integer_sequence<int, kMaxShort>());
   constexpr std::make_integer_sequence<int, kMaxWideRows> few;
   fill_wide<PanelFormat::kFloat32>(tiles, few);
   constexpr std::make_integer_sequence<int, kRows - kRows / 2 + 1> tall;

@@ -47,9 +47,11 @@ struct GemmTile {
 };
 
 using GemmTileFn = void(const GemmTile&);
+using GemmRowsFn = void(const GemmTile&, int64_t rows);
 
 inline constexpr int kMaxTileRows = 14;
 inline constexpr int kMaxWideRows = 6;
+inline constexpr int kMaxShort = 10;
 
 /// Tiles of the active instruction set: [rows][vectors a row], rows from 1 to `max_rows`, vectors
 /// 1 or 2.
@@ -66,6 +68,9 @@ struct GemmTiles {
   /// Tall tiles on B of the format, whole panels: [row major or packed]. Of kFloat32: B that lies
   /// in no panel becomes one.
   GemmTileFn* widening[kPanelFormats][kMaxTileRows + 1][2] = {};
+  /// Any number of rows, row major, of sums so short that registers hold the panel of B: such take
+  /// no longer than to write them, and a tile's rows would be looked for as long. By k; null: none.
+  GemmRowsFn* short_rows[kMaxShort + 1] = {};
   /// alpha * k rows of B, `row` floats apart, as rows of a panel; n columns and zeros.
   void (*pack_rows)(const float* b, int64_t row, int64_t k, int64_t n, float alpha,
                     float* out) = nullptr;
