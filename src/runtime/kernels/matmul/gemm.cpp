@@ -167,7 +167,7 @@ void block_by_rows(const Product& p, const GemmTiles& tiles, int64_t row, int64_
                    int64_t from, int64_t to) {
   const bool side_by_side = p.turned || p.packed != nullptr;
   GemmRowsFn* const short_rows =
-      p.k <= kMaxShort && !p.lies && !side_by_side ? tiles.short_rows[p.k] : nullptr;
+      p.k <= kMaxShort && !side_by_side ? tiles.short_rows[p.k] : nullptr;
   constexpr int64_t kShortRows = 32;  // of C, so that they stay near until they are whole
   const int64_t width = tiles.panel();
   const int64_t turns = tiles_of(short_rows != nullptr ? kShortRows : tiles.max_rows, rows);
@@ -175,9 +175,8 @@ void block_by_rows(const Product& p, const GemmTiles& tiles, int64_t row, int64_
       p.lies ? thread_floats(5, static_cast<size_t>((to - from) * p.k * width)) : nullptr;
   GemmTile t{
       .k = p.k, .ldc = p.ldc, .ldi = p.e.ldi, .clamp = p.e.clamp, .lo = p.e.lo, .hi = p.e.hi};
-  // Rows that are near when all panels are done are finished as whole.
-  constexpr int64_t kNearPanels = 8;
-  const bool whole = to - from <= kNearPanels;
+  // What is done to sums is done to as many panels of them as are in the first cache: long runs.
+  constexpr int64_t kNearBytes = 16 << 10;
   const auto finish = [&](int64_t r, int64_t count, int64_t first, int64_t last) {
     const int64_t column = first * width;
     p.e.post->apply(p.e.post->argument, p.c + r * p.ldc + column, p.ldc, r, count, column,
@@ -189,6 +188,8 @@ void block_by_rows(const Product& p, const GemmTiles& tiles, int64_t row, int64_
     t.lda = p.packed != nullptr ? count : p.lda;
     t.a = p.packed != nullptr ? p.packed + r * p.k : p.turned ? p.a + r : p.a + r * p.lda;
     t.row_bias = p.e.row_bias != nullptr ? p.e.row_bias + r : nullptr;
+    const int64_t near = std::max<int64_t>(1, kNearBytes / (count * width * 4));
+    int64_t finished = from;
     for (int64_t panel = from; panel < to; ++panel) {
       const int64_t column = panel * width, cols = std::min(width, p.n - column);
       t.cols = cols;
@@ -203,7 +204,7 @@ void block_by_rows(const Product& p, const GemmTiles& tiles, int64_t row, int64_
       if (room != nullptr) {
         float* const here = room + (panel - from) * p.k * width;
         const float* const raw = p.b + column * p.column;
-        keeps = turn == 0 && cols == width && p.column == 1 && p.alpha == 1;
+        keeps = turn == 0 && cols == width && p.column == 1 && p.alpha == 1 && !short_rows;
         if (turn == 0 && !keeps) pack_b_panel(raw, p.row, p.column, p.k, cols, p.alpha, here);
         t.b = keeps ? raw : here;
         t.ldb = keeps ? p.row : width;
@@ -221,9 +222,9 @@ void block_by_rows(const Product& p, const GemmTiles& tiles, int64_t row, int64_
         (keeps          ? tiles.widening[0][count][side_by_side ? 1 : 0]
          : side_by_side ? tiles.packed_tile(count, cols)
                         : tiles.row_major_tile(count, cols))(t);
-      if (p.e.post != nullptr && !whole) finish(r, count, panel, panel + 1);
+      if (p.e.post != nullptr && (panel + 1 - finished == near || panel + 1 == to))
+        finish(r, count, std::exchange(finished, panel + 1), panel + 1);
     }
-    if (p.e.post != nullptr && whole) finish(r, count, from, to);
   }
 }
 
