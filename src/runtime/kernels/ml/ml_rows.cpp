@@ -83,19 +83,26 @@ HWY_INLINE void svm_strip(const T* x, const T* vectors, int64_t features, int64_
 template <int kR, bool kApart, typename T>
 void svm_products(const T* x, const T* vectors, int64_t features, int64_t padded, T* out) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(hn::ScalableTag<T>()));
+  // Of what is read a vector meets four rows: it comes from the second cache.
+  constexpr int kV = HWY_LANES(double) == 8 || kR < 4 ? 4 : 2;
   int64_t s = 0;
-  for (; s + 4 * lanes <= padded; s += 4 * lanes)
-    svm_strip<kR, 4, kApart>(x, vectors, features, padded, s, out);
+  for (; s + kV * lanes <= padded; s += kV * lanes)
+    svm_strip<kR, kV, kApart>(x, vectors, features, padded, s, out);
   for (; s < padded; s += lanes) svm_strip<kR, 1, kApart>(x, vectors, features, padded, s, out);
 }
 
 template <bool kApart, typename T>
 void svm_products_of(const T* x, int64_t rows, const T* vectors, int64_t features, int64_t padded,
                      T* out) {
-  constexpr int kRows = HWY_LANES(double) == 8 ? 4 : 2;
+  constexpr int kRows = 4;
   int64_t r = 0;
   for (; r + kRows <= rows; r += kRows)
     svm_products<kRows, kApart>(x + r * features, vectors, features, padded, out + r * padded);
+  if (r + kRows / 2 <= rows) {
+    constexpr int kHalf = kRows / 2;
+    svm_products<kHalf, kApart>(x + r * features, vectors, features, padded, out + r * padded);
+    r += kHalf;
+  }
   for (; r < rows; ++r)
     svm_products<1, kApart>(x + r * features, vectors, features, padded, out + r * padded);
 }
