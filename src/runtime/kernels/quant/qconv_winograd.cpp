@@ -372,18 +372,45 @@ void q_winograd_run(const QConvPlan& plan, const uint8_t* x, uint8_t zero, const
   const int64_t band = tiles_of_band(g);
   for (int64_t first = 0; first < tiles; first += band) {
     const int64_t count = std::min(band, tiles - first);
-    parallel(count, std::max<int64_t>(1, 2048 / depth), [&](int64_t begin, int64_t end) {
-      transform_inputs(plan, x, origin, padding, first + begin, first + end, v + begin * depth);
-    });
+    const auto transform = [&](int64_t begin, int64_t end, int16_t* to) {
+      transform_inputs(plan, x, origin, padding, first + begin, first + end, to + begin * depth);
+    };
+    const auto product = [&](const int16_t* from, int64_t panel, int64_t begin, int64_t end) {
+      multiply({g, from, first, packed, finish}, panel, first + begin, first + end);
+    };
     // Threads share tiles where these are many, as each has to transform the weights it uses.
     const int64_t least = panels < threads ? 8 : 24;
     const int64_t parts = count >= least * threads ? threads : 1;
-    const Work work{g, v, first, packed, finish};
-    parallel(parts * panels, 1, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i)
-        multiply(work, i % panels, first + i / panels * count / parts,
-                 first + (i / panels + 1) * count / parts);
-    });
+    // What a thread makes of inputs is four times as large as these, and to fetch it from another
+    // core's cache may take longer than to make it. Of few threads each makes its own: of its
+    // tiles, or of all for its panels.
+    constexpr int64_t kFew = 4;
+    if (threads > kFew || panels * parts < threads) {
+      parallel(count, std::max<int64_t>(1, 2048 / depth),
+               [&](int64_t begin, int64_t end) { transform(begin, end, v); });
+      parallel(parts * panels, 1, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i)
+          product(v, i % panels, i / panels * count / parts, (i / panels + 1) * count / parts);
+      });
+    } else if (parts > 1) {
+      parallel(parts, 1, [&](int64_t part, int64_t last) {
+        for (; part < last; ++part) {
+          const int64_t begin = part * count / parts, end = (part + 1) * count / parts;
+          transform(begin, end, v);
+          for (int64_t i = 0; i < panels; ++i) product(v, i, begin, end);
+        }
+      });
+    } else {
+      parallel(threads, 1, [&](int64_t piece, int64_t last) {
+        int16_t* const own = threads == 1
+                                 ? v
+                                 : reinterpret_cast<int16_t*>(thread_floats(
+                                       3, static_cast<size_t>(kPoints * matrix_step(g) / 2)));
+        transform(0, count, own);
+        for (int64_t i = piece * panels / threads; i < last * panels / threads; ++i)
+          product(own, i, 0, count);
+      });
+    }
   }
 }
 
