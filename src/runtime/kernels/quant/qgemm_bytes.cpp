@@ -138,6 +138,11 @@ TOMBOLO_AVX2_INLINE void add_nibbles(__m256i (&high)[2], __m256i (&low)[2], cons
 TOMBOLO_AVX2_INLINE void end_four(__m256i& sum, __m256i products, __m256i ones) {
   asm("vpmaddwd %2, %1, %1\n\tvpaddd %1, %0, %0" : "+x"(sum), "+x"(products) : "x"(ones));
 }
+TOMBOLO_AVX2_INLINE void end_four(__m256i& sum, __m256i products, const int16_t* ones) {
+  asm("vpmaddwd %2, %1, %1\n\tvpaddd %1, %0, %0"
+      : "+x"(sum), "+x"(products)
+      : "m"(*reinterpret_cast<const __m256i*>(ones)));
+}
 
 /// Groups whose products of four bits by bytes have room in 16.
 constexpr int kNibbleGroups = 8;
@@ -305,6 +310,57 @@ TOMBOLO_AVX2_INLINE void accumulate_in_order(const QTile& t, const SortedPanel& 
   }
 }
 
+/// Products of one more group of a row of four, of both halves of the columns.
+TOMBOLO_AVX2_INLINE void next_of_four(__m256i& left, __m256i& right, __m256i a, __m256i b0,
+                                      __m256i b1) {
+  __m256i product;
+  asm("vpmaddubsw %4, %2, %3\n\t"
+      "vpaddw %3, %0, %0\n\t"
+      "vpmaddubsw %5, %2, %2\n\t"
+      "vpaddw %2, %1, %1"
+      : "+x"(left), "+x"(right), "+x"(a), "=&x"(product)
+      : "x"(b0), "x"(b1));
+}
+
+constexpr int kRowsOfFours = 3;  ///< whose sums of 16 and of 32 bits registers hold
+
+/// Fours of rows [kFrom, kFrom + kP): what is read of the panel meets all of them, as two loads for
+/// each product would take longer than to multiply.
+template <int kFrom, int kP, int kR, typename Ask>
+TOMBOLO_AVX2_INLINE void add_fours(__m256i (&sum)[kR][2], const std::byte* const (&rows)[kR],
+                                   const QGroup* at, const QGroup* end, const std::byte* panel,
+                                   Ask&& ask) {
+  alignas(32) static constexpr int16_t kOnes[16] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+  for (; at < end; at += 2) {
+    const int64_t x = at[0].row, y = at[1].row;
+    const std::byte *b = panel + at[0].panel, *d = panel + at[1].panel;
+    ask(at);
+    __m256i left[kP], right[kP];
+    const __m256i b0 = load_bytes(b), b1 = load_bytes(b + 32);
+#pragma GCC unroll 8
+    for (int r = 0; r < kP; ++r) {
+      const __m256i a = group_of(rows[kFrom + r] + x);
+      left[r] = _mm256_maddubs_epi16(a, b0);
+      right[r] = _mm256_maddubs_epi16(a, b1);
+    }
+    const auto next = [&](int64_t offset, const std::byte* from) TOMBOLO_AVX2
+        __attribute__((always_inline)) {
+      const __m256i c0 = load_bytes(from), c1 = load_bytes(from + 32);
+#pragma GCC unroll 8
+      for (int r = 0; r < kP; ++r)
+        next_of_four(left[r], right[r], group_of(rows[kFrom + r] + offset), c0, c1);
+    };
+    next(x + 4, b + 64);
+    next(y, d);
+    next(y + 4, d + 64);
+#pragma GCC unroll 8
+    for (int r = 0; r < kP; ++r) {
+      end_four(sum[kFrom + r][0], left[r], kOnes);
+      end_four(sum[kFrom + r][1], right[r], kOnes);
+    }
+  }
+}
+
 /// The broadcast side is unsigned, the packed one signed and sorted.
 template <int kR>
 TOMBOLO_AVX2_INLINE void accumulate(const QTile& t, __m256i from0, __m256i from1,
@@ -350,33 +406,30 @@ TOMBOLO_AVX2_INLINE void accumulate(const QTile& t, __m256i from0, __m256i from1
         _mm_prefetch(reinterpret_cast<const char*>(panel) + group->panel + 64 * i, _MM_HINT_T0);
   };
   // Of two groups, or of two times two neighbours.
-  const auto ask_for_two = [&](int lines) TOMBOLO_AVX2 __attribute__((always_inline)) {
-    ask(panel + at[0].panel, lines);
-    ask(panel + at[1].panel, lines);
+  const auto ask_for_two = [&](const QGroup* two, int lines) TOMBOLO_AVX2
+      __attribute__((always_inline)) {
+    ask(panel + two[0].panel, lines);
+    ask(panel + two[1].panel, lines);
     share(2 * lines * t.next_step);
-    soon(at + 8, lines);
-    soon(at + 9, lines);
+    soon(two + 8, lines);
+    soon(two + 9, lines);
   };
-  for (const QGroup* end = at + 2 * q.counts[kQFour]; at < end; at += 2) {
-    const int64_t x = at[0].row, y = at[1].row;
-    const std::byte *b = panel + at[0].panel, *d = panel + at[1].panel;
-    ask_for_two(2);
-#pragma GCC unroll 8
-    for (int r = 0; r < kR; ++r) {
-      __m256i right = group_of(rows[r] + x);
-      __m256i left = begin_four(right, b);
-      next_of_four(left, right, group_of(rows[r] + x + 4), b + 64);
-      next_of_four(left, right, group_of(rows[r] + y), d);
-      next_of_four(left, right, group_of(rows[r] + y + 4), d + 64);
-      end_four(sum[r][0], left, ones);
-      end_four(sum[r][1], right, ones);
-    }
+  if (const QGroup* const fours = at; q.counts[kQFour] > 0) {
+    at += 2 * q.counts[kQFour];
+    add_fours<0, std::min(kR, kRowsOfFours)>(
+        sum, rows, fours, at,
+        panel, [&](const QGroup* two) TOMBOLO_AVX2 __attribute__((always_inline)) {
+          ask_for_two(two, 2);
+        });
+    if constexpr (kR > kRowsOfFours)
+      add_fours<kRowsOfFours, kR - kRowsOfFours>(sum, rows, fours, at, panel, [
+      ](const QGroup*) TOMBOLO_AVX2 __attribute__((always_inline)){});
   }
   for (const QGroup* end = at + 2 * q.counts[kQDouble]; at < end; at += 2) {
     const int64_t x = at[0].row, y = at[1].row;
     const std::byte *b = panel + at[0].panel, *d = panel + at[1].panel;
     const __m256i b0 = load_bytes(b);
-    ask_for_two(1);
+    ask_for_two(at, 1);
 #pragma GCC unroll 8
     for (int r = 0; r < kR; ++r)
       add_double(sum[r][0], sum[r][1], group_of(rows[r] + x), group_of(rows[r] + y), b0, b, d,
