@@ -356,17 +356,40 @@ void truncate_doubles(const double* x, To* y, int64_t n) {
   const hn::Rebind<int32_t, decltype(d)> whole;
   const hn::Rebind<To, decltype(d)> part;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  using Limits = std::numeric_limits<To>;
-  const auto low = hn::Set(d, static_cast<double>(Limits::lowest()));
-  const auto high = hn::Set(d, static_cast<double>(Limits::max()));
-  for (int64_t i = 0; i < n; i += lanes) {
-    auto v = load_n(d, x + i, n - i);
-    v = min_of(max_of(hn::IfThenElseZero(hn::Eq(v, v), v), low), high);
-    const auto integer = hn::DemoteTo(whole, v);
+  // Integers of 32 bits are the nearest that there are, and so are those that they become.
+  const auto integer = [&](hn::Vec<decltype(d)> v) HWY_ATTR {
+    return hn::DemoteTo(whole, hn::IfThenElseZero(hn::Eq(v, v), v));
+  };
+  int64_t i = 0;
+  // Whole vectors of integers of 32 bits, and of fewer.
+  const hn::ScalableTag<int32_t> words;
+  const auto two = [&](int64_t at) HWY_ATTR {
+    return hn::Combine(words, integer(hn::LoadU(d, x + at + lanes)), integer(hn::LoadU(d, x + at)));
+  };
+  if constexpr (sizeof(To) == 1) {
+    const hn::ScalableTag<To> bytes;
+    for (; i + 8 * lanes <= n; i += 8 * lanes)
+      hn::StoreU(join_bytes(bytes, two(i), two(i + 2 * lanes), two(i + 4 * lanes),
+                            two(i + 6 * lanes), [](auto v) HWY_ATTR { return v; }),
+                 bytes, y + i);
+  }
+  for (; i + 4 * lanes <= n; i += 4 * lanes) {
+    const auto left = two(i), right = two(i + 2 * lanes);
+    if constexpr (sizeof(To) == 4) {
+      hn::StoreU(left, words, y + i);
+      hn::StoreU(right, words, y + i + 2 * lanes);
+    } else {
+      const hn::Rebind<To, decltype(words)> less;
+      hn::StoreU(hn::DemoteTo(less, left), less, y + i);
+      hn::StoreU(hn::DemoteTo(less, right), less, y + i + 2 * lanes);
+    }
+  }
+  for (; i < n; i += lanes) {
+    const auto last = integer(load_n(d, x + i, n - i));
     if constexpr (sizeof(To) == 4)
-      store_n(integer, whole, y + i, n - i);
+      store_n(last, whole, y + i, n - i);
     else
-      store_n(hn::DemoteTo(part, integer), part, y + i, n - i);
+      store_n(hn::DemoteTo(part, last), part, y + i, n - i);
   }
 }
 
