@@ -346,6 +346,12 @@ class BlockLayout {
     const size_t axes = line ? 1 : 2;
     bool apart = strides.size() == axes;
     for (size_t i = 0; apart && i < axes; ++i) apart = strides[i] >= (*w)[4 - axes + i];
+    // Those of a known size that step by 1 are convolutions (transposed-to-conv), but where sums of
+    // windows take less.
+    const bool known = rewriter_.dim(node.input(0), 2) && rewriter_.dim(node.input(0), -1);
+    if (known &&
+        std::all_of(strides.begin(), strides.end(), [](int64_t step) { return step == 1; }))
+      return false;
     // Windows that do not meet give each input a few results: with few channels, mostly such lanes.
     constexpr int64_t kFewTaps = 8;
     if (outputs < kBlock / 2 && (apart || (*w)[2] * (*w)[3] > kFewTaps)) return false;

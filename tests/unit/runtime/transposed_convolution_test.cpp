@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -141,6 +142,27 @@ TEST_P(TransposedConvolutions, InBlocksWhoseWindowsMeet) {
                                               ? "block_conv_f32"
                                               : "block_conv_transpose_f32");
       }
+}
+
+// Of a known size, what steps by 1 is a convolution where that has fewer products than windows have
+// sums: not with a border that grows, nor with outputs that fill no vector.
+TEST_P(TransposedConvolutions, ThatStepByOne) {
+  const struct {
+    int64_t inputs, outputs, size, kernel, pad;
+    const char* kernel_name;
+  } kCases[] = {{64, 64, 14, 3, 1, "block_conv_f32"},
+                {16, 40, 14, 5, 2, "block_conv_f32"},
+                {64, 64, 7, 5, 0, "conv_transpose_f32"},
+                {48, 10, 16, 4, 0, "conv_transpose_f32"}};
+  for (const auto& c : kCases) {
+    const std::string pad = std::to_string(c.pad), pads = pad + "," + pad + "," + pad + "," + pad;
+    const auto kernels = agree(
+        constant("w", {c.inputs, c.outputs, c.kernel, c.kernel}) + "," + constant("b", {c.outputs}),
+        "y = ConvTranspose <pads = [" + pads + "]> (x, w, b)", {{1, c.inputs, c.size, c.size}},
+        true);
+    EXPECT_TRUE(std::find(kernels.begin(), kernels.end(), c.kernel_name) != kernels.end())
+        << c.inputs << " to " << c.outputs;
+  }
 }
 
 TEST_P(TransposedConvolutions, InBlocksOfGroups) {
