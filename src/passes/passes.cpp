@@ -65,7 +65,8 @@ constexpr Pass kPasses[] = {
      "Transposes around a region that does not care about the order of axes cancel through it; "
      "reductions that leave the order of the other axes go before them",
      1, move_transposes},
-    {"transposed-to-conv", "ConvTranspose that steps by 1 becomes Conv, its kernel turned around",
+    {"transposed-to-conv",
+     "ConvTranspose that steps by 1 becomes Conv, its kernel turned around, where that takes less",
      2, transposed_to_conv},
     {"space-to-depth-into-conv",
      "SpaceToDepth of an image, also spelled as strided Slices and Concat (Focus), goes into the "
