@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "base/thread_pool.h"
 #include "ir/text/parser.h"
 #include "runtime/kernels/isa.h"
 #include "runtime/profile.h"
@@ -41,6 +42,7 @@ class Quantised : public ::testing::Test {
   void TearDown() override {
     set_isa(best_isa());
     limit_extras(Extras::kTiles);
+    set_thread_count(0);
   }
 
   int64_t integer(int64_t low, int64_t high) {

@@ -530,6 +530,54 @@ TEST_F(Quantised, DynamicLstm) {
       }
 }
 
+TEST_F(Quantised, ConvolutionsByBands) {
+  // Small images whose rows threads share from the copy to the result: any number of them gives the
+  // same, whatever rows of padding, steps and gaps the bands begin and end in.
+  struct Case {
+    int64_t in, out, groups, height, width, kernel;
+    const char* attributes;
+  };
+  const Case cases[] = {{16, 20, 1, 13, 9, 3, "pads = [1, 1, 1, 1]"},
+                        {5, 33, 1, 17, 8, 3, "strides = [2, 2], pads = [0, 1, 1, 0]"},
+                        {24, 16, 1, 12, 11, 5, "pads = [4, 2, 0, 1]"},
+                        {16, 16, 1, 20, 7, 3, "pads = [3, 3, 3, 3], dilations = [3, 3]"},
+                        {32, 32, 2, 14, 10, 3, "strides = [1, 2], pads = [2, 0, 2, 2]"},
+                        {3, 8, 1, 40, 33, 7, "strides = [3, 2], pads = [3, 3, 3, 3]"},
+                        {16, 24, 1, 30, 6, 1, "pads = [9, 0, 9, 1]"}};
+  for (const Case& c : cases)
+    for (const bool x_signed : {false, true}) {
+      const std::string t = x_signed ? "int8" : "uint8";
+      const std::string text =
+          "<ir_version: 10, opset_import: [\"\" : 21]>\nmain (" + t + "[1," +
+          list({c.in, c.height, c.width}) + "] x) => (uint8[n,m,h,k] y) <float sx = {0.5}, " + t +
+          " zx = {7}, " +
+          constant("int8", "w", {c.out, c.in / c.groups, c.kernel, c.kernel}, -128, 127) +
+          ", float sw = {0.01}, int8 zw = {0}, float sy = {4.5}, uint8 zy = {99}, " +
+          constant("int32", "b", {c.out}, -5000, 5000) + "> {\n y = QLinearConv <kernel_shape = [" +
+          list({c.kernel, c.kernel}) + "], group = " + std::to_string(c.groups) + ", " +
+          c.attributes + "> (x, sx, zx, w, sw, zw, sy, zy, b)\n}\n";
+      const std::vector<NamedValue> inputs = {{"x", codes({1, c.in, c.height, c.width}, x_signed)}};
+      auto reference = session(text, true);
+      ASSERT_TRUE(reference);
+      auto want = reference->run(inputs);
+      ASSERT_TRUE(want) << want.error().message;
+      for (const int threads : {1, 2, 3, 4}) {
+        set_thread_count(threads);
+        auto fast = session(text, false);
+        ASSERT_TRUE(fast);
+        for (int round = 0; round < 2; ++round) {
+          auto got = fast->run(inputs);
+          ASSERT_TRUE(got) << got.error().message;
+          const Tensor &a = (*got)[0].tensor(), &b = (*want)[0].tensor();
+          ASSERT_EQ(Dims(a.dims()), Dims(b.dims()));
+          for (int64_t i = 0; i < a.size(); ++i)
+            ASSERT_LE(std::abs(a.get_double(i) - b.get_double(i)), 1)
+                << c.attributes << " on " << threads << " at " << i;
+        }
+      }
+    }
+}
+
 TEST_F(Quantised, ConvolutionsOfExtremes) {
   // The ends of both ranges, with zero points at both ends, where sums of 16 and of 32 bits are as
   // large as they get: 114 inputs of 3x3 are the most that Winograd's results leave room for with

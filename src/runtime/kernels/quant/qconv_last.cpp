@@ -433,6 +433,37 @@ QConvPlan plan_qconv_last(const ConvGeometry& shape, bool x_signed, bool rest, c
   return plan;
 }
 
+void q_plan_bands(QConvPlan& plan, int64_t threads) {
+  constexpr int64_t kFew = 4, kLeastRows = 3, kMostWork = 16'000'000;
+  const ConvGeometry& g = plan.shape;
+  const bool deep = g.in[0] != 1 || g.kernel[0] != 1 || g.out[0] != 1;
+  if (threads < 2 || threads > kFew || !plan.copy || plan.winograd || plan.depthwise ||
+      plan.zeros || deep || plan.product.amx || g.batch != 1 || groups_apart(g) ||
+      g.out[1] < kLeastRows * threads || g.out_plane() * g.depth() * plan.outputs() > kMostWork)
+    return;
+  std::vector<QConvBand> bands;
+  size_t bytes = 0;
+  for (int64_t i = 0; i < threads; ++i) {
+    const int64_t first = i * g.out[1] / threads, last = (i + 1) * g.out[1] / threads;
+    const int64_t top = first * g.stride[1] - g.pad[1];  // that they see
+    const int64_t bottom = (last - 1) * g.stride[1] - g.pad[1] + g.extent(1);
+    ConvGeometry own = g;
+    const int64_t from = std::max<int64_t>(0, top), to = std::min(g.in[1], bottom);
+    if (from >= to) return;
+    own.in[1] = to - from;
+    own.out[1] = last - first;
+    own.pad[1] = from - top;
+    QConvBand band{plan_qconv_last(own, plan.x_signed, true, *plan.product.inner), from * g.in[2],
+                   first * g.out[2], bytes};
+    // The weights are packed for all alike.
+    if (band.plan.run != plan.run || band.plan.shifted != plan.shifted || !band.plan.copy) return;
+    bytes += (band.plan.scratch_bytes() + 63) / 64 * 64;
+    bands.push_back(std::move(band));
+  }
+  plan.bands = std::move(bands);
+  plan.band_bytes = bytes;
+}
+
 void pack_qconv_last(const QConvPlan& plan, const uint8_t* w, bool flip, const int32_t* zeros,
                      std::byte* packed, int32_t* sums) {
   const ConvGeometry& g = plan.shape;
@@ -485,6 +516,19 @@ void pack_qconv_last(const QConvPlan& plan, const uint8_t* w, bool flip, const i
 void run_qconv_last(const QConvPlan& plan, const uint8_t* x, uint8_t zero, const std::byte* packed,
                     const QFinish& finish, std::byte* scratch) {
   const ConvGeometry& g = plan.shape;
+  if (!plan.bands.empty() && thread_count() == static_cast<int>(plan.bands.size())) {
+    const int64_t width = finish.kind == QFinish::Kind::kByte ? 1 : 4;
+    return parallel(static_cast<int64_t>(plan.bands.size()), 1, [&](int64_t begin, int64_t end) {
+      for (; begin < end; ++begin) {
+        const QConvBand& band = plan.bands[static_cast<size_t>(begin)];
+        QFinish own = finish;
+        own.out = static_cast<std::byte*>(finish.out) + band.out * plan.outputs() * width;
+        if (own.rest != nullptr) own.rest += band.out * plan.outputs();
+        run_qconv_last(band.plan, x + band.in * plan.channels(), zero, packed, own,
+                       scratch + band.scratch);
+      }
+    });
+  }
   std::byte* const image = scratch;
   auto* const row_sums =
       reinterpret_cast<int32_t*>(scratch + plan.scratch_bytes() - plan.sum_bytes());

@@ -4,14 +4,18 @@
 // stretches of bytes and neighbouring pixels lie a constant distance apart, which is what products
 // of rows want. One input channel a group (depthwise) has a loop of its own, channel by channel.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "runtime/kernels/conv/conv.h"
 #include "runtime/kernels/quant/qgemm.h"
 
 namespace tombolo {
+
+struct QConvBand;
 
 struct QConvPlan {
   /// Where the window has no depth, the input's slices are images of a batch.
@@ -32,8 +36,10 @@ struct QConvPlan {
   int64_t batches = 1;  ///< images that one product takes
   QProduct product;     ///< of one group
   size_t weight_bytes = 0, image_bytes = 0;
-  size_t row_slack = 0;     ///< depthwise: bytes behind the rows that are copied
-  int64_t pixels() const {  ///< that one product reads from
+  size_t row_slack = 0;          ///< depthwise: bytes behind the rows that are copied
+  std::vector<QConvBand> bands;  ///< see q_plan_bands(); else empty
+  size_t band_bytes = 0;         ///< scratch of all of them
+  int64_t pixels() const {       ///< that one product reads from
     return copy ? slices * rows * columns : batches * shape.in_plane();
   }
   /// Sums of what each output pixel sees, which the weights' zero points multiply, and of each
@@ -42,10 +48,24 @@ struct QConvPlan {
     return zeros && !depthwise ? static_cast<size_t>(batches * shape.out_plane() + pixels()) * 4
                                : 0;
   }
-  size_t scratch_bytes() const { return (image_bytes + 63) / 64 * 64 + sum_bytes(); }
+  size_t scratch_bytes() const {
+    return std::max((image_bytes + 63) / 64 * 64 + sum_bytes(), band_bytes);
+  }
   int64_t outputs() const { return shape.groups * shape.out_channels; }
   int64_t channels() const { return shape.groups * shape.in_channels; }
 };
+
+/// Rows of the result that are a convolution of their own: where the rows that they see begin, and
+/// they, and their scratch, in pixels and bytes.
+struct QConvBand {
+  QConvPlan plan;
+  int64_t in = 0, out = 0;
+  size_t scratch = 0;
+};
+/// Cuts a small image that is copied into bands, one for each of so many threads: they would wait
+/// for one another between copy and product for as long as these take, and fetch what they need
+/// from the other's cache.
+void q_plan_bands(QConvPlan& plan, int64_t threads);
 
 /// `rest`: something is added to the result, which the depthwise kernel does not do. `w` as in
 /// pack_qconv_last, or null where it is not known: large weights keep Winograd's transform out.

@@ -216,6 +216,7 @@ Result<ConvGeometry> prepare_sums(const PrepareContext& context, size_t w_at, si
                                          shape.batch * shape.out_plane());
   s.plan = plan_qconv_last(shape, context.dtype(kX) == DType::kInt8, rest, tiles, w, w_unsigned,
                            !s.zeros.empty());
+  q_plan_bands(s.plan, context.options.threads);
   const size_t weights = (s.plan.weight_bytes + 63) / 64 * 64;
   const std::string key = std::string("qconv_last/") + tiles.name + "/" +
                           std::to_string(shape.groups) +
