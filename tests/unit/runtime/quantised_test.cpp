@@ -543,7 +543,13 @@ TEST_F(Quantised, ConvolutionsByBands) {
                         {16, 16, 1, 20, 7, 3, "pads = [3, 3, 3, 3], dilations = [3, 3]"},
                         {32, 32, 2, 14, 10, 3, "strides = [1, 2], pads = [2, 0, 2, 2]"},
                         {3, 8, 1, 40, 33, 7, "strides = [3, 2], pads = [3, 3, 3, 3]"},
-                        {16, 24, 1, 30, 6, 1, "pads = [9, 0, 9, 1]"}};
+                        {16, 24, 1, 30, 6, 1, "pads = [9, 0, 9, 1]"},
+                        // Of few channels some pixels are one.
+                        {8, 8, 8, 11, 13, 3, "pads = [1, 1, 1, 1]"},
+                        {4, 4, 4, 9, 3, 3, "pads = [1, 1, 1, 1]"},
+                        {16, 16, 16, 10, 17, 5, "strides = [2, 1], pads = [2, 4, 1, 0]"},
+                        {2, 2, 2, 8, 50, 3, "dilations = [1, 4], pads = [0, 3, 0, 2]"},
+                        {8, 8, 8, 12, 40, 3, "strides = [1, 2], pads = [1, 0, 1, 1]"}};
   for (const Case& c : cases)
     for (const bool x_signed : {false, true}) {
       const std::string t = x_signed ? "int8" : "uint8";

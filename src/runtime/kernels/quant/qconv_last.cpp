@@ -226,20 +226,41 @@ void depthwise_rows(const QConvPlan& plan, const uint8_t* x, const std::byte* pa
                     const QFinish& finish, int64_t begin, int64_t end) {
   const ConvGeometry& g = plan.shape;
   const int64_t channels = plan.channels(), block = q_depthwise_block(plan.zeros);
-  const int64_t row_bytes = plan.columns * channels, pixels = g.out[2];
+  const int64_t row_bytes = plan.columns * channels, places = plan.places();
+  // Of pixels that are channels of one, the last of a row may be fewer.
+  const int64_t row_places = g.out[2] * channels, left = plan.fold > 1 ? row_places % places : 0;
+  const int64_t pixels = plan.fold > 1 ? row_places / places : g.out[2];
   // The block's part of the rows that are read stays in the first cache from tap to tap.
   const uint8_t* taps[256];
   for (int64_t y = begin; y < end; ++y, x += g.stride[1] * row_bytes)
-    for (int64_t c = 0; c < channels; c += block) {
+    for (int64_t c = 0; c < places; c += block) {
       int64_t t = 0;
       for (int64_t i = 0; i < g.kernel[1]; ++i)
         for (int64_t j = 0; j < g.kernel[2]; ++j)
           taps[t++] = x + i * g.dilation[1] * row_bytes + j * g.dilation[2] * channels + c;
-      q_depthwise(
-          {taps, t, g.stride[2] * channels, pixels, plan.x_signed, packed, c, channels,
-           finish.column_add, finish.column_scale, finish.zero_point, finish.least, finish.greatest,
-           static_cast<std::byte*>(finish.out) + y * pixels * channels + c, channels},
-          plan.zeros);
+      auto* const out = static_cast<std::byte*>(finish.out) + y * row_places + c;
+      QDepthwise job{taps,
+                     t,
+                     g.stride[2] * places,
+                     pixels,
+                     plan.x_signed,
+                     packed,
+                     c,
+                     places,
+                     finish.column_add,
+                     finish.column_scale,
+                     finish.zero_point,
+                     finish.least,
+                     finish.greatest,
+                     out,
+                     places};
+      if (pixels > 0) q_depthwise(job, plan.zeros);
+      if (left == 0) continue;
+      for (int64_t i = 0; i < t; ++i) taps[i] += pixels * places;
+      job.pixels = 1;
+      job.channels = left;
+      job.out += pixels * places;
+      q_depthwise(job, plan.zeros);
     }
 }
 
@@ -387,7 +408,11 @@ QConvPlan plan_qconv_last(const ConvGeometry& shape, bool x_signed, bool rest, c
   if (plan.depthwise) {
     plan.flip = x_signed && has_vnni() && !zeros;
     plan.copy = padded || plan.flip;
-    plan.weight_bytes = q_depthwise_bytes(g.groups, g.taps(), zeros);
+    // Two pixels of 32 channels are one vector there.
+    constexpr int64_t kHalf = 32;
+    if (has_vnni() && !zeros && g.stride[2] == 1 && g.groups < kHalf && kHalf % g.groups == 0)
+      plan.fold = kHalf / g.groups;
+    plan.weight_bytes = q_depthwise_bytes(plan.places(), g.taps(), zeros);
   } else {
     p.amx = q_use_amx(pixels);
     p.a_signed = x_signed && p.amx;
@@ -488,7 +513,7 @@ void pack_qconv_last(const QConvPlan& plan, const uint8_t* w, bool flip, const i
     return;
   }
   if (plan.depthwise) {
-    std::vector<int16_t> wide(static_cast<size_t>(outputs * filter));
+    std::vector<int16_t> wide(static_cast<size_t>(plan.places() * filter));
     for (int64_t m = 0; m < outputs; ++m) {
       sums[m] = 0;
       for (int64_t i = m * taps; i < (m + 1) * taps; ++i) {
@@ -497,7 +522,9 @@ void pack_qconv_last(const QConvPlan& plan, const uint8_t* w, bool flip, const i
         sums[m] += weight;
       }
     }
-    q_depthwise_pack(wide.data(), outputs, taps, plan.zeros, packed);
+    for (int64_t i = outputs * filter; i < plan.places() * filter; ++i)
+      wide[static_cast<size_t>(i)] = wide[static_cast<size_t>(i - outputs * filter)];
+    q_depthwise_pack(wide.data(), plan.places(), taps, plan.zeros, packed);
     return;
   }
   const auto stretches = static_cast<int64_t>(plan.product.offsets.size());

@@ -36,6 +36,8 @@ struct QConvPlan {
   int64_t batches = 1;  ///< images that one product takes
   QProduct product;     ///< of one group
   size_t weight_bytes = 0, image_bytes = 0;
+  /// Depthwise: pixels beside one another that are taken for channels of one, of few channels.
+  int64_t fold = 1;
   size_t row_slack = 0;          ///< depthwise: bytes behind the rows that are copied
   std::vector<QConvBand> bands;  ///< see q_plan_bands(); else empty
   size_t band_bytes = 0;         ///< scratch of all of them
@@ -53,6 +55,8 @@ struct QConvPlan {
   }
   int64_t outputs() const { return shape.groups * shape.out_channels; }
   int64_t channels() const { return shape.groups * shape.in_channels; }
+  /// Depthwise: of the weights, and of what is added to sums and multiplies them.
+  int64_t places() const { return outputs() * fold; }
 };
 
 /// Rows of the result that are a convolution of their own: where the rows that they see begin, and

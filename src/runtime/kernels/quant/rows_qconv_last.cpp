@@ -87,9 +87,14 @@ void column_terms(const LastState& s, Input&& input, float* scales, int32_t* add
   const int64_t outputs = s.plan.outputs();
   const int32_t zero = first_code(*input(kXZero));
   for (int64_t i = 0; i < outputs; ++i) {
-    const int64_t at = s.plan.depthwise ? q_depthwise_place(i, outputs, s.plan.zeros) : i;
-    scales[at] = scale_of(input, i);
-    adds[at] = addend_of(input, s.zero_term(zero, i), i);
+    const float scale = scale_of(input, i);
+    const int32_t add = addend_of(input, s.zero_term(zero, i), i);
+    for (int64_t place = i; place < s.plan.places(); place += outputs) {
+      const int64_t at =
+          s.plan.depthwise ? q_depthwise_place(place, s.plan.places(), s.plan.zeros) : place;
+      scales[at] = scale;
+      adds[at] = add;
+    }
   }
 }
 
@@ -218,13 +223,14 @@ Result<ConvGeometry> prepare_sums(const PrepareContext& context, size_t w_at, si
                            !s.zeros.empty());
   q_plan_bands(s.plan, context.options.threads);
   const size_t weights = (s.plan.weight_bytes + 63) / 64 * 64;
-  const std::string key = std::string("qconv_last/") + tiles.name + "/" +
-                          std::to_string(shape.groups) +
-                          (s.plan.run != shape.in_channels ? "/rows" : "/taps") +
-                          (s.plan.depthwise  ? "/depthwise/" + std::string(name_of(active_isa()))
-                           : s.plan.winograd ? "/winograd/" + std::string(name_of(active_isa()))
-                                             : std::string()) +
-                          live.key() + weight_zeros_key(s.zeros);
+  const std::string key =
+      std::string("qconv_last/") + tiles.name + "/" + std::to_string(shape.groups) +
+      (s.plan.run != shape.in_channels ? "/rows" : "/taps") +
+      (s.plan.depthwise
+           ? "/depthwise/" + std::string(name_of(active_isa())) + "/" + std::to_string(s.plan.fold)
+       : s.plan.winograd ? "/winograd/" + std::string(name_of(active_isa()))
+                         : std::string()) +
+      live.key() + weight_zeros_key(s.zeros);
   TRY(s.packed, context.packed(w_at, key, weights + static_cast<size_t>(s.plan.outputs() + 64) * 4,
                                [&](std::byte* target) {
                                  std::memset(target, 0, weights);
