@@ -227,9 +227,10 @@ void depthwise_rows(const QConvPlan& plan, const uint8_t* x, const std::byte* pa
   const ConvGeometry& g = plan.shape;
   const int64_t channels = plan.channels(), block = q_depthwise_block(plan.zeros);
   const int64_t row_bytes = plan.columns * channels, places = plan.places();
-  // Of pixels that are channels of one, the last of a row may be fewer.
-  const int64_t row_places = g.out[2] * channels, left = plan.fold > 1 ? row_places % places : 0;
+  // Of pixels that are channels of one, the last of a row may have been done before.
+  const int64_t row_places = g.out[2] * channels;
   const int64_t pixels = plan.fold > 1 ? row_places / places : g.out[2];
+  const int64_t last = plan.fold > 1 && row_places % places != 0 ? row_places - places : -1;
   // The block's part of the rows that are read stays in the first cache from tap to tap.
   const uint8_t* taps[256];
   for (int64_t y = begin; y < end; ++y, x += g.stride[1] * row_bytes)
@@ -254,12 +255,11 @@ void depthwise_rows(const QConvPlan& plan, const uint8_t* x, const std::byte* pa
                      finish.greatest,
                      out,
                      places};
-      if (pixels > 0) q_depthwise(job, plan.zeros);
-      if (left == 0) continue;
-      for (int64_t i = 0; i < t; ++i) taps[i] += pixels * places;
+      q_depthwise(job, plan.zeros);
+      if (last < 0) continue;
+      for (int64_t i = 0; i < t; ++i) taps[i] += last;
       job.pixels = 1;
-      job.channels = left;
-      job.out += pixels * places;
+      job.out += last;
       q_depthwise(job, plan.zeros);
     }
 }
@@ -408,10 +408,10 @@ QConvPlan plan_qconv_last(const ConvGeometry& shape, bool x_signed, bool rest, c
   if (plan.depthwise) {
     plan.flip = x_signed && has_vnni() && !zeros;
     plan.copy = padded || plan.flip;
-    // Two pixels of 32 channels are one vector there.
-    constexpr int64_t kHalf = 32;
-    if (has_vnni() && !zeros && g.stride[2] == 1 && g.groups < kHalf && kHalf % g.groups == 0)
-      plan.fold = kHalf / g.groups;
+    const int64_t places = std::min<int64_t>(32, q_depthwise_block(zeros));  // fill vectors
+    if (g.stride[2] == 1 && g.groups < places && places % g.groups == 0 &&
+        g.out[2] * g.groups >= places)
+      plan.fold = places / g.groups;
     plan.weight_bytes = q_depthwise_bytes(plan.places(), g.taps(), zeros);
   } else {
     p.amx = q_use_amx(pixels);
