@@ -543,7 +543,8 @@ void pack_qconv_last(const QConvPlan& plan, const uint8_t* w, bool flip, const i
 void run_qconv_last(const QConvPlan& plan, const uint8_t* x, uint8_t zero, const std::byte* packed,
                     const QFinish& finish, std::byte* scratch) {
   const ConvGeometry& g = plan.shape;
-  if (!plan.bands.empty() && thread_count() == static_cast<int>(plan.bands.size())) {
+  if (!plan.bands.empty() && thread_count() == static_cast<int>(plan.bands.size()) &&
+      !loops_stay()) {
     const int64_t width = finish.kind == QFinish::Kind::kByte ? 1 : 4;
     return parallel(static_cast<int64_t>(plan.bands.size()), 1, [&](int64_t begin, int64_t end) {
       for (; begin < end; ++begin) {

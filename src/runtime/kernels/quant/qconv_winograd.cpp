@@ -363,7 +363,8 @@ void q_winograd_pack(const ConvGeometry& g, const int8_t* w, std::byte* packed) 
 void q_winograd_run(const QConvPlan& plan, const uint8_t* x, uint8_t zero, const std::byte* packed,
                     const QFinish& finish, std::byte* image) {
   const ConvGeometry& g = plan.shape;
-  const int64_t tiles = tiles_of(g), depth = filled(g.in_channels), threads = thread_count();
+  const int64_t tiles = tiles_of(g), depth = filled(g.in_channels);
+  const int64_t threads = loops_stay() ? 1 : thread_count();
   auto* v = reinterpret_cast<int16_t*>(image);
   auto* padding = reinterpret_cast<uint8_t*>(v + kPoints * matrix_step(g));
   std::memset(padding, zero, static_cast<size_t>(depth));
