@@ -324,7 +324,7 @@ void set_thread_count(int count) { pool().set_threads(count); }
 int thread_count() { return fixed_pieces ? kFixedThreads : pool().threads(); }
 
 void keep_loops(bool alone) { loops_kept = alone; }
-bool loops_stay() { return loops_kept || inside_loop; }
+int loop_threads() { return loops_kept || inside_loop ? 1 : thread_count(); }
 uint64_t shared_loops() { return loops_shared; }
 
 FixedPieces::FixedPieces(bool fixed) : before_(fixed_pieces) { fixed_pieces = fixed; }

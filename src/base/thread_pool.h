@@ -23,8 +23,9 @@ void parallel_for(int64_t count, int64_t grain, void (*body)(void*, int64_t, int
 /// Whether loops that this thread starts are cut as ever, but left to it alone: a caller may know
 /// that to share them takes longer. Off when a thread begins.
 void keep_loops(bool alone);
-/// Whether loops that this thread starts now are left to it: those, and loops within a loop.
-bool loops_stay();
+/// How many threads share the loops that this thread starts now: 1 where they are left to it, as
+/// those are and loops within a loop.
+int loop_threads();
 /// How many loops this thread has shared, or would have.
 uint64_t shared_loops();
 

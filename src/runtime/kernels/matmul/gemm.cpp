@@ -204,7 +204,8 @@ void block_by_rows(const Product& p, const GemmTiles& tiles, int64_t row, int64_
       if (room != nullptr) {
         float* const here = room + (panel - from) * p.k * width;
         const float* const raw = p.b + column * p.column;
-        keeps = turn == 0 && cols == width && p.column == 1 && p.alpha == 1 && !short_rows;
+        keeps =
+            turn == 0 && cols == width && p.column == 1 && p.alpha == 1 && short_rows == nullptr;
         if (turn == 0 && !keeps) pack_b_panel(raw, p.row, p.column, p.k, cols, p.alpha, here);
         t.b = keeps ? raw : here;
         t.ldb = keeps ? p.row : width;

@@ -269,12 +269,12 @@ void fill(GemmTiles& tiles, std::integer_sequence<int, kR...>) {
   ((tiles.packed[kR + 1][2] = &tile<kR + 1, 2, true>), ...);
 }
 
-// More rows than wide tiles have are cut into tiles of at least half of the most.
 template <int... kK>
 void fill_short(GemmTiles& tiles, std::integer_sequence<int, kK...>) {
   ((tiles.short_rows[kK + 1] = &short_rows<kK + 1>), ...);
 }
 
+// More rows than wide tiles have are cut into tiles of at least half of the most.
 template <PanelFormat kFormat, int... kR>
 void fill_widening(GemmTiles& tiles, std::integer_sequence<int, kR...>) {
   auto& to = tiles.widening[static_cast<int>(kFormat)];

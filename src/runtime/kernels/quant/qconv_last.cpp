@@ -221,6 +221,8 @@ void plan_rows(QConvPlan& plan) {
                     width, width, ((n * g.out[0] + d) * height + y) * width, width);
 }
 
+bool is_deep(const ConvGeometry& g) { return g.in[0] != 1 || g.kernel[0] != 1 || g.out[0] != 1; }
+
 /// Rows [begin, end) of the result. x: the first row that they see, of the image that is read.
 void depthwise_rows(const QConvPlan& plan, const uint8_t* x, const std::byte* packed,
                     const QFinish& finish, int64_t begin, int64_t end) {
@@ -229,8 +231,8 @@ void depthwise_rows(const QConvPlan& plan, const uint8_t* x, const std::byte* pa
   const int64_t row_bytes = plan.columns * channels, places = plan.places();
   // Of pixels that are channels of one, the last of a row may have been done before.
   const int64_t row_places = g.out[2] * channels;
-  const int64_t pixels = plan.fold > 1 ? row_places / places : g.out[2];
-  const int64_t last = plan.fold > 1 && row_places % places != 0 ? row_places - places : -1;
+  const int64_t pixels = row_places / places;
+  const int64_t last = row_places % places != 0 ? row_places - places : -1;
   // The block's part of the rows that are read stays in the first cache from tap to tap.
   const uint8_t* taps[256];
   for (int64_t y = begin; y < end; ++y, x += g.stride[1] * row_bytes)
@@ -386,7 +388,7 @@ QConvPlan plan_qconv_last(const ConvGeometry& shape, bool x_signed, bool rest, c
     g.batch *= g.in[0];
     g.in[0] = g.out[0] = 1;
   }
-  const bool deep = g.in[0] != 1 || g.kernel[0] != 1 || g.out[0] != 1;
+  const bool deep = is_deep(g);
   if (!deep) g.stride[0] = 1;
   plan.x_signed = x_signed;
   plan.zeros = zeros;
@@ -459,11 +461,10 @@ QConvPlan plan_qconv_last(const ConvGeometry& shape, bool x_signed, bool rest, c
 }
 
 void q_plan_bands(QConvPlan& plan, int64_t threads) {
-  constexpr int64_t kFew = 4, kLeastRows = 3, kMostWork = 16'000'000;
+  constexpr int64_t kLeastRows = 3, kMostWork = 16'000'000;
   const ConvGeometry& g = plan.shape;
-  const bool deep = g.in[0] != 1 || g.kernel[0] != 1 || g.out[0] != 1;
-  if (threads < 2 || threads > kFew || !plan.copy || plan.winograd || plan.depthwise ||
-      plan.zeros || deep || plan.product.amx || g.batch != 1 || groups_apart(g) ||
+  if (threads < 2 || threads > kOwnThreads || !plan.copy || plan.winograd || plan.depthwise ||
+      plan.zeros || is_deep(g) || plan.product.amx || g.batch != 1 || groups_apart(g) ||
       g.out[1] < kLeastRows * threads || g.out_plane() * g.depth() * plan.outputs() > kMostWork)
     return;
   std::vector<QConvBand> bands;
@@ -482,7 +483,7 @@ void q_plan_bands(QConvPlan& plan, int64_t threads) {
                    first * g.out[2], bytes};
     // The weights are packed for all alike.
     if (band.plan.run != plan.run || band.plan.shifted != plan.shifted || !band.plan.copy) return;
-    bytes += (band.plan.scratch_bytes() + 63) / 64 * 64;
+    bytes += band.plan.scratch_bytes();
     bands.push_back(std::move(band));
   }
   plan.bands = std::move(bands);
@@ -543,14 +544,13 @@ void pack_qconv_last(const QConvPlan& plan, const uint8_t* w, bool flip, const i
 void run_qconv_last(const QConvPlan& plan, const uint8_t* x, uint8_t zero, const std::byte* packed,
                     const QFinish& finish, std::byte* scratch) {
   const ConvGeometry& g = plan.shape;
-  if (!plan.bands.empty() && thread_count() == static_cast<int>(plan.bands.size()) &&
-      !loops_stay()) {
-    const int64_t width = finish.kind == QFinish::Kind::kByte ? 1 : 4;
+  const int64_t element = finish.element();
+  if (!plan.bands.empty() && loop_threads() == static_cast<int>(plan.bands.size())) {
     return parallel(static_cast<int64_t>(plan.bands.size()), 1, [&](int64_t begin, int64_t end) {
       for (; begin < end; ++begin) {
         const QConvBand& band = plan.bands[static_cast<size_t>(begin)];
         QFinish own = finish;
-        own.out = static_cast<std::byte*>(finish.out) + band.out * plan.outputs() * width;
+        own.out = static_cast<std::byte*>(finish.out) + band.out * plan.outputs() * element;
         if (own.rest != nullptr) own.rest += band.out * plan.outputs();
         run_qconv_last(band.plan, x + band.in * plan.channels(), zero, packed, own,
                        scratch + band.scratch);
@@ -561,7 +561,6 @@ void run_qconv_last(const QConvPlan& plan, const uint8_t* x, uint8_t zero, const
   auto* const row_sums =
       reinterpret_cast<int32_t*>(scratch + plan.scratch_bytes() - plan.sum_bytes());
   const int64_t in_bytes = g.in_plane() * plan.channels();
-  const int64_t element = finish.kind == QFinish::Kind::kByte ? 1 : 4;
   const int64_t out_elements = g.out_plane() * plan.outputs();
   for (int64_t n = 0; n < g.batch; n += plan.batches) {
     const uint8_t* from = x + n * in_bytes;

@@ -118,6 +118,9 @@ void q_sum_pixels(const std::byte* x, int64_t pixels, int64_t step, int64_t chan
 void q_sum_taps(const int32_t* of_pixels, std::span<const int64_t> taps, int64_t width,
                 int64_t step, int32_t* sums);
 
+/// So few threads each make what they read, rather than fetch what another made from its core.
+inline constexpr int64_t kOwnThreads = 4;
+
 /// F(4x4, 3x3) of bytes: whether it takes a convolution and is faster, and its parts. Weights are
 /// [M][taps][C] when they are packed.
 bool q_winograd_takes(const ConvGeometry& shape, const uint8_t* w, bool flip);

@@ -364,7 +364,7 @@ void q_winograd_run(const QConvPlan& plan, const uint8_t* x, uint8_t zero, const
                     const QFinish& finish, std::byte* image) {
   const ConvGeometry& g = plan.shape;
   const int64_t tiles = tiles_of(g), depth = filled(g.in_channels);
-  const int64_t threads = loops_stay() ? 1 : thread_count();
+  const int64_t threads = loop_threads();
   auto* v = reinterpret_cast<int16_t*>(image);
   auto* padding = reinterpret_cast<uint8_t*>(v + kPoints * matrix_step(g));
   std::memset(padding, zero, static_cast<size_t>(depth));
@@ -385,33 +385,29 @@ void q_winograd_run(const QConvPlan& plan, const uint8_t* x, uint8_t zero, const
     // What a thread makes of inputs is four times as large as these, and to fetch it from another
     // core's cache may take longer than to make it. Of few threads each makes its own: of its
     // tiles, or of all for its panels.
-    constexpr int64_t kFew = 4;
-    if (threads > kFew || panels * parts < threads) {
+    if (threads > kOwnThreads || panels * parts < threads) {
       parallel(count, std::max<int64_t>(1, 2048 / depth),
                [&](int64_t begin, int64_t end) { transform(begin, end, v); });
       parallel(parts * panels, 1, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i)
           product(v, i % panels, i / panels * count / parts, (i / panels + 1) * count / parts);
       });
-    } else if (parts > 1) {
-      parallel(parts, 1, [&](int64_t part, int64_t last) {
-        for (; part < last; ++part) {
-          const int64_t begin = part * count / parts, end = (part + 1) * count / parts;
-          transform(begin, end, v);
-          for (int64_t i = 0; i < panels; ++i) product(v, i, begin, end);
-        }
-      });
-    } else {
-      parallel(threads, 1, [&](int64_t piece, int64_t last) {
-        int16_t* const own = threads == 1
-                                 ? v
-                                 : reinterpret_cast<int16_t*>(thread_floats(
-                                       3, static_cast<size_t>(kPoints * matrix_step(g) / 2)));
-        transform(0, count, own);
-        for (int64_t i = piece * panels / threads; i < last * panels / threads; ++i)
-          product(own, i, 0, count);
-      });
+      continue;
     }
+    const auto share = [&](int64_t n, int64_t piece) { return piece * n / threads; };
+    parallel(threads, 1, [&](int64_t piece, int64_t last) {
+      const bool tiles_apart = parts > 1;
+      const int64_t begin = tiles_apart ? share(count, piece) : 0;
+      const int64_t end = tiles_apart ? share(count, last) : count;
+      const int64_t panel = tiles_apart ? 0 : share(panels, piece);
+      const int64_t last_panel = tiles_apart ? panels : share(panels, last);
+      int16_t* const own = tiles_apart || threads == 1
+                               ? v
+                               : reinterpret_cast<int16_t*>(thread_floats(
+                                     3, static_cast<size_t>(kPoints * matrix_step(g) / 2)));
+      transform(begin, end, own);
+      for (int64_t i = panel; i < last_panel; ++i) product(own, i, begin, end);
+    });
   }
 }
 

@@ -410,7 +410,7 @@ class PanelEnds {
       e.scale = part(scales_.empty() ? f_.column_scale : scales_.data(), room.scale);
     if (f_.column_bias != nullptr) e.bias = part(f_.column_bias, room.bias);
     e.rest = f_.rest != nullptr ? f_.rest + column : nullptr;
-    e.out = static_cast<std::byte*>(f_.out) + column * out_bytes();
+    e.out = static_cast<std::byte*>(f_.out) + column * f_.element();
     return e;
   }
   /// From a whole panel to the next one, which is whole too.
@@ -420,29 +420,20 @@ class PanelEnds {
     if (f_.column_scale != nullptr) e.scale += columns;
     if (e.bias != nullptr) e.bias += columns;
     if (e.rest != nullptr) e.rest += columns;
-    e.out += columns * out_bytes();
+    e.out += columns * f_.element();
   }
 
  private:
-  int64_t out_bytes() const { return words_ ? int64_t{sizeof(float)} : 1; }
-
   /// Whether 32 bits hold every sum times its scale, with what is added to it.
   bool set_bytes(int64_t n) {
     // Sums of 32 bits times less than 1; numbers of a byte times less than 2^20.
     constexpr float kOwn = 1 << 20;
     const bool rest = f_.rest != nullptr;
     if (rest && !(std::abs(f_.own) < kOwn && std::abs(f_.other) < kOwn)) return false;
-    // A float's bits rise with it, up to NaN: below zero where one is not below those of 1.
-    int32_t left = 0;
-    const auto below_one = [&](const float* scales, int64_t count) {
-      for (int64_t j = 0; j < count; ++j)
-        left |= std::bit_cast<int32_t>(1.0f) - 1 - (std::bit_cast<int32_t>(scales[j]) & 0x7FFFFFFF);
-    };
-    if (!scales_.empty())
-      below_one(scales_.data(), static_cast<int64_t>(scales_.size()));
-    else if (!f_.below_one)
-      below_one(f_.column_scale, n);
-    if (left < 0) return false;
+    const bool below_one = scales_.empty()
+                               ? f_.below_one || q_below_one(f_.column_scale, n)
+                               : q_below_one(scales_.data(), static_cast<int64_t>(scales_.size()));
+    if (!below_one) return false;
     QEnds& e = common_;
     const int32_t origin = rest ? f_.zero_point2 : f_.zero_point;
     const int32_t low = rest ? f_.least2 : f_.least, high = rest ? f_.greatest2 : f_.greatest;
@@ -542,6 +533,16 @@ struct Block {
   }
 };
 
+/// What tiles of a panel have in common.
+QTile tile_of_panel(const Task& t, const std::byte* panel) {
+  const QTiles& tiles = *t.p.inner;
+  QTile tile{nullptr, t.p.lda, panel, tiles.groups_of(t.p.run), nullptr, tiles.panel};
+  tile.offsets = t.p.offsets.data();
+  tile.stretches = static_cast<int64_t>(t.p.offsets.size());
+  tile.stretch_bytes = t.stretch_bytes;
+  return tile;
+}
+
 /// `sorted`: of these tiles, where panels are sorted. `line`: they are in_line().
 void plain_rows(const Task& t, const Block& block, const std::byte* panel, const std::byte* next,
                 int64_t column, const PanelEnds& panel_ends, SortedRows* sorted, bool line) {
@@ -549,10 +550,8 @@ void plain_rows(const Task& t, const Block& block, const std::byte* panel, const
   const QProduct& p = t.p;
   const QTiles& tiles = *p.inner;
   alignas(64) int32_t sums[kSumRows * kMaxQPanel];
-  QTile tile{nullptr, p.lda, panel, tiles.groups_of(p.run), sums, tiles.panel};
-  tile.offsets = p.offsets.data();
-  tile.stretches = static_cast<int64_t>(p.offsets.size());
-  tile.stretch_bytes = t.stretch_bytes;
+  QTile tile = tile_of_panel(t, panel);
+  tile.c = sums;
   if (sorted != nullptr) sorted->begin(panel);
   const bool ask = next != nullptr && tiles.asks(p.tiles[first].count);
   const bool share = next != nullptr && tiles.shares;
@@ -600,10 +599,8 @@ void few_rows(const Task& t, const std::byte* panel, int64_t step, int64_t count
               const PanelEnds& panel_ends) {
   const QTiles& tiles = *t.p.inner;
   const QTileRows& rows = t.p.tiles.front();
-  QTile tile{t.a + rows.offset, t.p.lda, panel, tiles.groups_of(t.p.run), nullptr, tiles.panel};
-  tile.offsets = t.p.offsets.data();
-  tile.stretches = static_cast<int64_t>(t.p.offsets.size());
-  tile.stretch_bytes = t.stretch_bytes;
+  QTile tile = tile_of_panel(t, panel);
+  tile.a = t.a + rows.offset;
   PanelEnds::Room room;
   QEnds ends = panel_ends.of(column, tiles.panel, room);
   QEndTileFn* const end_rows = panel_ends.rows()[rows.count];
@@ -626,7 +623,7 @@ int64_t block_tiles(const QProduct& p, const QFinish& finish, int64_t panels, in
   int64_t most = std::max<int64_t>(2, room / std::max<int64_t>(1, row_bytes));
   // What becomes of a panel is a narrow column of the result: of wide ones blocks are so low that
   // its rows stay near until they are whole.
-  const int64_t written = rows * p.n * (finish.kind == QFinish::Kind::kByte ? 1 : 4);
+  const int64_t written = rows * p.n * finish.element();
   if (!far) most = std::min(most, std::max<int64_t>(2, near_bytes() / 2 / written));
   int64_t blocks = (count + most - 1) / most;
   // Threads that took panels of the same rows would write to the same cache lines, and few panels
@@ -643,6 +640,14 @@ int64_t block_tiles(const QProduct& p, const QFinish& finish, int64_t panels, in
 }
 
 }  // namespace
+
+bool q_below_one(const float* x, int64_t n) {
+  // A float's bits rise with it, up to NaN: below zero where one is not below those of 1.
+  int32_t left = 0;
+  for (int64_t i = 0; i < n; ++i)
+    left |= std::bit_cast<int32_t>(1.0f) - 1 - (std::bit_cast<int32_t>(x[i]) & 0x7FFFFFFF);
+  return left >= 0;
+}
 
 void q_product(const QProduct& p, const std::byte* a, int64_t a_bytes, const std::byte* b,
                const QFinish& finish) {

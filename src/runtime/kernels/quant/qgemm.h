@@ -183,11 +183,15 @@ struct QFinish {
   void* out = nullptr;
   int64_t ldo = 0;  ///< elements from row to row
 
+  /// Bytes of a number of the result.
+  int64_t element() const { return kind == Kind::kByte ? 1 : 4; }
   /// What is done depends on columns alone.
   bool of_columns() const {
     return row_add == nullptr && row_sum == nullptr && row_scale == nullptr;
   }
 };
+/// Whether all are between -1 and 1, which QFinish::below_one says of scales.
+bool q_below_one(const float* x, int64_t n);
 /// sums[rows][columns] (ldc apart) belong at (row, column) of the result.
 void q_finish(const QFinish& finish, const int32_t* sums, int64_t ldc, int64_t row, int64_t rows,
               int64_t column, int64_t columns);

@@ -117,6 +117,17 @@ TOMBOLO_AVX2_INLINE void next_of_four(__m256i& left, __m256i& right, __m256i a,
       : "+x"(left), "+x"(right), "+x"(a), "=&x"(product)
       : "m"(from[0]), "m"(from[1]));
 }
+/// The same where several rows meet what is loaded of the panel.
+TOMBOLO_AVX2_INLINE void next_of_four(__m256i& left, __m256i& right, __m256i a, __m256i b0,
+                                      __m256i b1) {
+  __m256i product;
+  asm("vpmaddubsw %4, %2, %3\n\t"
+      "vpaddw %3, %0, %0\n\t"
+      "vpmaddubsw %5, %2, %2\n\t"
+      "vpaddw %2, %1, %1"
+      : "+x"(left), "+x"(right), "+x"(a), "=&x"(product)
+      : "x"(b0), "x"(b1));
+}
 /// Products of a group's upper and lower four bits, of both halves of the columns, to sums of 16.
 TOMBOLO_AVX2_INLINE void add_nibbles(__m256i (&high)[2], __m256i (&low)[2], const std::byte* upper,
                                      const std::byte* lower, __m256i b0, __m256i b1) {
@@ -138,6 +149,7 @@ TOMBOLO_AVX2_INLINE void add_nibbles(__m256i (&high)[2], __m256i (&low)[2], cons
 TOMBOLO_AVX2_INLINE void end_four(__m256i& sum, __m256i products, __m256i ones) {
   asm("vpmaddwd %2, %1, %1\n\tvpaddd %1, %0, %0" : "+x"(sum), "+x"(products) : "x"(ones));
 }
+/// The same where registers hold too much else.
 TOMBOLO_AVX2_INLINE void end_four(__m256i& sum, __m256i products, const int16_t* ones) {
   asm("vpmaddwd %2, %1, %1\n\tvpaddd %1, %0, %0"
       : "+x"(sum), "+x"(products)
@@ -310,18 +322,6 @@ TOMBOLO_AVX2_INLINE void accumulate_in_order(const QTile& t, const SortedPanel& 
   }
 }
 
-/// Products of one more group of a row of four, of both halves of the columns.
-TOMBOLO_AVX2_INLINE void next_of_four(__m256i& left, __m256i& right, __m256i a, __m256i b0,
-                                      __m256i b1) {
-  __m256i product;
-  asm("vpmaddubsw %4, %2, %3\n\t"
-      "vpaddw %3, %0, %0\n\t"
-      "vpmaddubsw %5, %2, %2\n\t"
-      "vpaddw %2, %1, %1"
-      : "+x"(left), "+x"(right), "+x"(a), "=&x"(product)
-      : "x"(b0), "x"(b1));
-}
-
 constexpr int kRowsOfFours = 3;  ///< whose sums of 16 and of 32 bits registers hold
 
 /// Fours of rows [kFrom, kFrom + kP): what is read of the panel meets all of them, as two loads for
@@ -415,15 +415,14 @@ TOMBOLO_AVX2_INLINE void accumulate(const QTile& t, __m256i from0, __m256i from1
     soon(two + 9, lines);
   };
   if (const QGroup* const fours = at; q.counts[kQFour] > 0) {
+    const auto ask_for_fours = [&](const QGroup* two) TOMBOLO_AVX2 __attribute__((always_inline)) {
+      ask_for_two(two, 2);
+    };
+    const auto ask_for_nothing = [](const QGroup*) TOMBOLO_AVX2 __attribute__((always_inline)){};
     at += 2 * q.counts[kQFour];
-    add_fours<0, std::min(kR, kRowsOfFours)>(
-        sum, rows, fours, at,
-        panel, [&](const QGroup* two) TOMBOLO_AVX2 __attribute__((always_inline)) {
-          ask_for_two(two, 2);
-        });
+    add_fours<0, std::min(kR, kRowsOfFours)>(sum, rows, fours, at, panel, ask_for_fours);
     if constexpr (kR > kRowsOfFours)
-      add_fours<kRowsOfFours, kR - kRowsOfFours>(sum, rows, fours, at, panel, [
-      ](const QGroup*) TOMBOLO_AVX2 __attribute__((always_inline)){});
+      add_fours<kRowsOfFours, kR - kRowsOfFours>(sum, rows, fours, at, panel, ask_for_nothing);
   }
   for (const QGroup* end = at + 2 * q.counts[kQDouble]; at < end; at += 2) {
     const int64_t x = at[0].row, y = at[1].row;

@@ -3,7 +3,6 @@
 // run.
 
 #include <algorithm>
-#include <cmath>
 #include <iterator>
 #include <optional>
 #include <string>
@@ -238,9 +237,7 @@ Result<std::unique_ptr<KernelState>> prepare_qmatmul(const PrepareContext& conte
   fill_columns<kAt>(s, s.sums_of(s.packed), columns, [&](size_t i) {
     return i != kNone && context.has_input(i) ? context.constant(i) : nullptr;
   });
-  columns.below_one =
-      columns.own_scales && std::all_of(s.column_scales.begin(), s.column_scales.end(),
-                                        [](float scale) { return std::abs(scale) < 1; });
+  columns.below_one = columns.own_scales && q_below_one(columns.scales, s.n);
   s.columns = columns;
   return state;
 }
