@@ -526,6 +526,36 @@ TEST_P(Networks, BlockedConvolutionsOfGroupsThatFillBlocksByTwo) {
   }
 }
 
+// Of so few inputs that registers hold them: outputs that end within what is done at a time, in
+// groups, with what is added behind them, and of weights that come with the input.
+TEST_P(Networks, ConvolutionsOfFewInputs) {
+  struct Case {
+    std::vector<int64_t> x, w;
+    const char* attributes;
+  };
+  for (const Case& c : {Case{{2, 1, 911}, {70, 1, 10}, "strides = [5]"},
+                        Case{{1, 1, 1200}, {40, 1, 9}, "strides = [3], pads = [4, 2]"},
+                        Case{{1, 2, 17, 21}, {33, 2, 2, 2}, "pads = [1, 0, 1, 0]"},
+                        Case{{3, 4, 30, 11}, {64, 2, 5, 1}, "group = 2, pads = [2, 0, 0, 0]"},
+                        Case{{1, 9, 8, 9}, {93, 3, 1, 3}, "group = 3"},
+                        Case{{1, 1, 40}, {32, 1, 1}, "strides = [1]"}}) {
+    const std::string conv = std::string("Conv <") + c.attributes + "> (x, w, b)";
+    const std::string constants = constant("w", c.w) + "," + constant("b", {c.w[0]});
+    for (const int threads : {1, 3}) {
+      set_thread_count(threads);
+      agree(constants, "y = " + conv, {c.x});
+      agree(constants, "c = " + conv + " y = Relu (c)", {c.x});
+      agree(constants, "c = " + conv + " s = Sigmoid (c) y = Mul (c, s)", {c.x});
+      agree(constants, "c = " + conv + " a = Sin (c) d = Cos (c) y = Add (a, d)", {c.x});
+      set_thread_count(0);
+    }
+    agree(constants,
+          std::string("m = ReduceMax <keepdims = 0> (x) v = Mul (w, m) y = Conv <") + c.attributes +
+              "> (x, v, b)",
+          {c.x});
+  }
+}
+
 // To few channels, which give channels first unless blocks are read of them.
 TEST_P(Networks, BlockedConvolutionsOfFewOutputs) {
   struct Case {
@@ -547,6 +577,7 @@ TEST_P(Networks, BlockedConvolutionsOfFewOutputs) {
       {{1, 18, 5, 3}, {4, 18, 5, 5}, "pads = [2, 2, 2, 2]"},
       {{1, 33, 2, 2}, {1, 33, 3, 3}, "pads = [4, 4, 4, 4]"},
       {{1, 16, 3, 5}, {6, 16, 4, 6}, "pads = [3, 1, 0, 0]"},
+      {{1, 16, 9, 30}, {4, 16, 1, 1}, "strides = [1, 1]"},
   };
   for (const Case& c : cases) {
     const std::string conv = std::string("Conv <") + c.attributes + "> (h, w, b)";

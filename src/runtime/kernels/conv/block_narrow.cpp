@@ -37,6 +37,10 @@ struct NarrowTile {
   int64_t ld;             ///< floats from one output to the next
 };
 using NarrowTileFn = void(const NarrowTile&);
+/// Rows [outputs][ld] of `pixels` pixels to [pixel][16] with zeros in the end, on top of a residual
+/// that lies so, or null. Rows may be read up to the next multiple of four pixels.
+using NarrowPixelsFn = void(const float* rows, int64_t ld, int64_t outputs, int64_t pixels,
+                            const float* residual, float* y);
 
 inline constexpr int kMostNarrowOutputs = 4;
 struct NarrowTiles {
@@ -44,6 +48,7 @@ struct NarrowTiles {
   int pixels[kMostNarrowOutputs + 1] = {};
   NarrowTileFn* dense[kMostNarrowOutputs + 1] = {};    ///< step is kBlock
   NarrowTileFn* strided[kMostNarrowOutputs + 1] = {};  ///< any step
+  NarrowPixelsFn* pixels_of_rows;
 };
 
 }  // namespace tombolo
@@ -130,6 +135,42 @@ void narrow_tile(const NarrowTile& t) {
       store_sums(acc[p][o], acc[p + 1][o], acc[p + 2][o], acc[p + 3][o], t.sums + o * t.ld + p);
 }
 
+/// Channels of a pixel, of four rows from `rows` on.
+HWY_INLINE void turn_four(const float* rows, int64_t ld, int64_t count,
+                          hn::Vec<hn::FixedTag<float, 4>> (&pixels)[4]) {
+  const hn::FixedTag<float, 4> four;
+  const auto row = [&](int64_t i) {
+    return i < count ? hn::LoadU(four, rows + i * ld) : hn::Zero(four);
+  };
+  const auto a = row(0), b = row(1), c = row(2), e = row(3);
+  const auto ac_low = hn::InterleaveLower(four, a, c), ac_high = hn::InterleaveUpper(four, a, c);
+  const auto be_low = hn::InterleaveLower(four, b, e), be_high = hn::InterleaveUpper(four, b, e);
+  pixels[0] = hn::InterleaveLower(four, ac_low, be_low);
+  pixels[1] = hn::InterleaveUpper(four, ac_low, be_low);
+  pixels[2] = hn::InterleaveLower(four, ac_high, be_high);
+  pixels[3] = hn::InterleaveUpper(four, ac_high, be_high);
+}
+
+void pixels_of_rows(const float* rows, int64_t ld, int64_t outputs, int64_t pixels,
+                    const float* residual, float* y) {
+  const hn::FixedTag<float, 4> four;
+  for (int64_t p = 0; p < pixels; p += 4)
+    for (int64_t o = 0; o < kBlock; o += 4) {
+      hn::Vec<decltype(four)> turned[4];
+      turn_four(rows + o * ld + p, ld, outputs - o, turned);
+      const auto kept =
+          hn::FirstN(four, static_cast<size_t>(std::clamp<int64_t>(outputs - o, 0, 4)));
+#pragma GCC unroll 4
+      for (int64_t i = 0; i < 4; ++i) {
+        if (i >= pixels - p) break;
+        const int64_t at = (p + i) * kBlock + o;
+        if (residual != nullptr)
+          turned[i] = hn::Add(turned[i], hn::IfThenElseZero(kept, hn::LoadU(four, residual + at)));
+        hn::StoreU(turned[i], four, y + at);
+      }
+    }
+}
+
 template <int kP, int kO>
 void add_tile(NarrowTiles& tiles) {
   tiles.pixels[kO] = kP;
@@ -138,6 +179,7 @@ void add_tile(NarrowTiles& tiles) {
 }
 NarrowTiles make_narrow_tiles() {
   NarrowTiles tiles{};
+  tiles.pixels_of_rows = &pixels_of_rows;
   add_tile<8, 1>(tiles);
 #if HWY_TARGET == HWY_AVX3  // 32 registers
   tiles.most = 4;
@@ -162,6 +204,7 @@ namespace {
 
 constexpr int64_t kMostPixels = 8;       ///< of a tile
 constexpr int64_t kSegmentPixels = 256;  ///< of a task, a multiple of that
+constexpr int64_t kLeastInputs = 12;     ///< of a sum, for each output
 
 const NarrowTiles& narrow_tiles() {
   static IsaTables<NarrowTiles> tables;
@@ -216,33 +259,31 @@ class NarrowRow {
   float* const room_;
 };
 
-/// A row's sums [output][ld], as the output lies.
-void finish_narrow(const BlockConvPlan& plan, const float* sums, int64_t ld, int64_t image,
-                   int64_t first, int64_t pixels, const ConvEpilogue& e, float* y) {
+/// A row's sums [output][ld], which it may change, as the output lies.
+void finish_narrow(const BlockConvPlan& plan, float* sums, int64_t ld, int64_t image, int64_t first,
+                   int64_t pixels, const ConvEpilogue& e, float* y) {
   const ConvGeometry& s = plan.shape;
   const int64_t outputs = s.out_channels;
+  const auto finish = [&](int64_t o, const float* residual, const Activation& activation,
+                          float* to) {
+    finish_row(sums + o * ld, e.bias != nullptr ? e.bias[o] : 0, residual, activation, pixels, to);
+  };
   if (plan.plain_output) {
     for (int64_t o = 0; o < outputs; ++o) {
       const int64_t at = (image * outputs + o) * s.out_plane() + first;
-      finish_row(sums + o * ld, e.bias != nullptr ? e.bias[o] : 0,
-                 e.residual != nullptr ? e.residual + at : nullptr, e.activation, pixels, y + at);
+      finish(o, e.residual != nullptr ? e.residual + at : nullptr, e.activation, y + at);
     }
     return;
   }
   const int64_t start = (image * s.out_plane() + first) * kBlock;
-  const float* rest = e.residual != nullptr ? e.residual + start : nullptr;
   float* const to = y + start;
-  // A pixel at a time: the residual may lie where the output goes.
-  for (int64_t p = 0; p < pixels; ++p) {
-    float pixel[kBlock] = {};
-    for (int64_t o = 0; o < outputs; ++o) {
-      pixel[o] = sums[o * ld + p];
-      if (e.bias != nullptr) pixel[o] += e.bias[o];
-      if (rest != nullptr) pixel[o] += rest[p * kBlock + o];
-    }
-    std::copy_n(pixel, kBlock, to + p * kBlock);
-  }
-  if (e.activation.kind != Activation::Kind::kNone)
+  // While they are rows, activations see no lanes that are idle.
+  const bool blocked = e.residual != nullptr;
+  for (int64_t o = 0; o < outputs; ++o)
+    finish(o, nullptr, blocked ? Activation() : e.activation, sums + o * ld);
+  narrow_tiles().pixels_of_rows(sums, ld, outputs, pixels, blocked ? e.residual + start : nullptr,
+                                to);
+  if (blocked && e.activation.kind != Activation::Kind::kNone)
     apply_activation(e.activation, to, kBlock, pixels, outputs);
 }
 
@@ -251,8 +292,11 @@ void finish_narrow(const BlockConvPlan& plan, const float* sums, int64_t ld, int
 bool plan_block_narrow(BlockConvPlan& plan) {
   const ConvGeometry& s = plan.shape;
   if (plan.plain || !is_narrow(s.groups, s.in_channels, s.out_channels, s.taps())) return false;
-  // Rows of pixels side by side, unless nothing else gives channels first.
-  if (!plan.plain_output && (s.out[2] < kMostPixels || s.out_plane() < 64)) return false;
+  // Rows of pixels side by side, and enough products for what lanes are added up for, unless
+  // nothing else gives channels first.
+  if (!plan.plain_output && (s.out[2] < kMostPixels || s.out_plane() < 64 ||
+                             s.in_channels * s.taps() < kLeastInputs * s.out_channels))
+    return false;
   plan.weight_floats =
       static_cast<size_t>(blocks_of(s.in_channels) * kBlock * s.taps() * s.out_channels);
   return true;

@@ -114,6 +114,11 @@ void split_image(const ConvGeometry& shape, const ConvImage& image, const float*
 /// Copies all channels of all groups of one image where the plan wants that;
 /// where they then lie.
 const float* copy_image(const ConvPlan& plan, const float* x, int64_t channels, float* scratch);
+/// Of kDirect: whether registers hold all inputs of a vector of outputs. Weights are as given then,
+/// [output][depth].
+bool sums_are_short(const ConvGeometry& s);
+/// Floats of one group's weights.
+int64_t direct_weights(const ConvGeometry& s);
 void run_direct(const ConvPlan& plan, const float* x, const float* packed, float* y,
                 const ConvEpilogue& epilogue, float* scratch);
 void run_transposed(const ConvPlan& plan, const float* x, const float* packed, float* y,

@@ -15,8 +15,10 @@ namespace {
 
 constexpr int64_t kDepth = 256;      ///< rows of a panel at a time
 constexpr int64_t kPanels = 4;       ///< panels that a block of weights is used for
-constexpr int64_t kMostPanels = 16;  ///< the same of weights that come from far away
-constexpr int64_t kRows = 8;         ///< rows of a panel that are gathered before those of the next
+constexpr int64_t kMostPanels = 16;  ///< the same of weights that come from far away, or of windows
+constexpr int64_t kNearBytes = 24 << 10;  ///< that fill at most so much of the first cache
+constexpr int64_t kShortRows = 32;        ///< of outputs whose sums are short, at a time
+constexpr int64_t kRows = 8;  ///< rows of a panel that are gathered before those of the next
 constexpr int kMaxRuns = 64;
 
 /// Offset of the first window element of output pixel `pixel`.
@@ -38,6 +40,15 @@ bool reads_pixels(const ConvPlan& plan, int64_t tiles) {
 }
 
 }  // namespace
+
+bool sums_are_short(const ConvGeometry& s) {
+  return s.depth() <= kMaxShort && gemm_tiles().short_rows[s.depth()] != nullptr;
+}
+
+int64_t direct_weights(const ConvGeometry& s) {
+  return sums_are_short(s) ? s.out_channels * s.depth()
+                           : packed_a_floats(s.out_channels, s.depth());
+}
 
 const float* copy_image(const ConvPlan& plan, const float* x, int64_t channels, float* scratch) {
   if (!plan.image.copy) return x;
@@ -71,7 +82,8 @@ void run_direct(const ConvPlan& plan, const float* x, const float* packed, float
   const ConvGeometry& s = plan.shape;
   const GemmTiles& tiles = gemm_tiles();
   const int64_t width = tiles.panel(), pixels = s.out_plane(), depth = s.depth();
-  const int64_t tile_rows = tiles.tile_rows(s.out_channels);
+  GemmRowsFn* const short_rows = sums_are_short(s) ? tiles.short_rows[depth] : nullptr;
+  const int64_t tile_rows = short_rows != nullptr ? kShortRows : tiles.tile_rows(s.out_channels);
   const int64_t tile_count = (s.out_channels + tile_rows - 1) / tile_rows;
   const int64_t panels = (pixels + width - 1) / width;
   if (panels == 0 || s.batch == 0 || s.out_channels == 0) return;
@@ -82,9 +94,9 @@ void run_direct(const ConvPlan& plan, const float* x, const float* packed, float
   const bool apart =
       images_apart(s.batch, static_cast<int64_t>(plan.weight_floats), panels * s.groups);
   const int64_t threads = apart ? 1 : thread_count();
-  const bool far = packed_a_floats(s.out_channels, depth) * 4 > 2 * near_bytes();
-  const int64_t most =
-      far ? std::clamp<int64_t>(near_bytes() / (panel * 8), kPanels, kMostPanels) : kPanels;
+  const bool far = direct_weights(s) * 4 > 2 * near_bytes();
+  const int64_t most = std::clamp<int64_t>((far ? near_bytes() / 2 : kNearBytes) / (panel * 4),
+                                           kPanels, kMostPanels);
   const int64_t tasks = far && threads == 1 ? 1 : 4 * threads;
   const int64_t group_panels = std::clamp<int64_t>(panels * s.groups / tasks, 1, most);
   const int64_t panel_groups = (panels + group_panels - 1) / group_panels;
@@ -94,7 +106,7 @@ void run_direct(const ConvPlan& plan, const float* x, const float* packed, float
     row_groups = std::min<int64_t>((tile_count + 3) / 4, 4 * threads / panel_groups);
   row_groups = std::max<int64_t>(row_groups, 1);
   const int64_t group_tiles = (tile_count + row_groups - 1) / row_groups;
-  const int64_t weight_step = packed_a_floats(s.out_channels, depth);
+  const int64_t weight_step = direct_weights(s);
   const Activation& act = epilogue.activation;
   const int64_t channels = s.groups * s.in_channels;
   const bool in_place = reads_pixels(plan, tile_count);
@@ -139,7 +151,7 @@ void run_direct(const ConvPlan& plan, const float* x, const float* packed, float
                 const int rows = static_cast<int>(std::min(tile_rows, s.out_channels - row));
                 const bool done = k0 + k >= depth;
                 GemmTile tile{.a = packed + group * weight_step + (t * depth + k0) * tile_rows,
-                              .lda = tile_rows,
+                              .lda = short_rows != nullptr ? depth : tile_rows,
                               .ldb = width,
                               .k = k,
                               .ldc = pixels,
@@ -164,7 +176,10 @@ void run_direct(const ConvPlan& plan, const float* x, const float* packed, float
                   // panel.
                   tile.next = tile.a + (depth * tile_rows) + (p - first) * k * 16;
                   if (t + 1 >= tile_to || (p - first + 1) * 16 > tile_rows + 16) tile.next = tile.a;
-                  tiles.packed_tile(rows, cols)(tile);
+                  if (short_rows != nullptr)
+                    short_rows(tile, rows);
+                  else
+                    tiles.packed_tile(rows, cols)(tile);
                 }
                 if (!done || act.tiled()) continue;
                 const int64_t begin_pixel = first * width, at = out_row + row;

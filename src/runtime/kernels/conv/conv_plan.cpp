@@ -89,7 +89,7 @@ ConvPlan plan_convolution(const ConvGeometry& s, bool allow_winograd) {
         256;
     return plan;
   }
-  plan.weight_floats = groups * static_cast<size_t>(packed_a_floats(s.out_channels, s.depth()));
+  plan.weight_floats = groups * static_cast<size_t>(direct_weights(s));
   plan.scratch_floats = images * groups;
   return plan;
 }
@@ -100,7 +100,8 @@ ConvPlan plan_convolution_of_run(const ConvGeometry& s) {
   const int64_t tiles = (s.out[1] + 3) / 4 * ((s.out[2] + 3) / 4) * s.out[0] * s.batch;
   ConvPlan plan = plan_convolution(s, tiles >= kTiles);
   plan.as_given = plan.algorithm == ConvPlan::Algorithm::kDepthwise ||
-                  (plan.algorithm == ConvPlan::Algorithm::kTransposed && s.batch <= kFewImages);
+                  (plan.algorithm == ConvPlan::Algorithm::kTransposed && s.batch <= kFewImages) ||
+                  (plan.algorithm == ConvPlan::Algorithm::kDirect && sums_are_short(s));
   return plan;
 }
 
@@ -119,7 +120,11 @@ void pack_convolution(const ConvPlan& plan, const float* w, float* packed) {
     case ConvPlan::Algorithm::kDirect:
       break;
   }
-  const int64_t step = packed_a_floats(s.out_channels, s.depth());
+  const int64_t step = direct_weights(s);
+  if (sums_are_short(s)) {
+    std::copy_n(w, s.groups * step, packed);
+    return;
+  }
   for (int64_t g = 0; g < s.groups; ++g)
     pack_a(w + g * s.out_channels * s.depth(), s.depth(), 1, s.out_channels, s.depth(),
            packed + g * step);
