@@ -55,7 +55,7 @@ TEST_P(Attentions, MasksThatHeadsShare) {
   const NamedValue lengths{"n", Tensor::of<int64_t>(DType::kInt64, std::vector<int64_t>{2},
                                                     std::vector<int64_t>{11, 0})};
   for (const int64_t rows : {9, 33, 70})
-    for (const int64_t columns : {15, 83})
+    for (const int64_t columns : {15, 83, 450})
       for (const int64_t size : {16, 20}) {
         const std::vector<NamedValue> inputs = {
             {"q", numbers({2, rows, 4 * size}, 1)},    {"k", numbers({2, columns, 2 * size}, 1)},

@@ -16,6 +16,7 @@
 #include "runtime/kernels/dispatch.h"
 #include "runtime/kernels/math-inl.h"
 #include "runtime/kernels/parallel.h"
+#include "runtime/kernels/tensor/transpose_tile.h"
 #include "runtime/kernels/vec-inl.h"
 
 #ifndef TOMBOLO_ATTENTION_TURNED_ONCE  // included once for each target
@@ -120,6 +121,18 @@ void weigh_turned(const TurnedScores& w) {
   else
     weigh_vectors<2>(w);
 }
+/// Rows of ld floats, whole vectors, times a factor for each column.
+void scale_columns(float* x, int64_t rows, int64_t ld, const float* factors) {
+  const F f;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
+  for (int64_t column = 0; column < ld; column += lanes) {
+    const V factor = hn::LoadU(f, factors + column);
+    for (int64_t r = 0; r < rows; ++r) {
+      float* const at = x + r * ld + column;
+      hn::StoreU(hn::Mul(hn::LoadU(f, at), factor), f, at);
+    }
+  }
+}
 
 }  // namespace HWY_NAMESPACE
 }  // namespace tombolo
@@ -143,8 +156,19 @@ int64_t turned_masks(const AttentionShape& s) {
 int64_t turned_mask_floats(const AttentionShape& s) {
   return turned_blocks(s) * gemm_tiles().panel() * s.mask_columns;
 }
+/// Whether values are the rows of the second product and queries its columns, the result to be
+/// turned: sizes that leave lanes of a panel idle, or half of one, leave none as rows.
+bool values_as_rows(const AttentionShape& s) {
+  const int64_t panel = gemm_tiles().panel(), lanes = gemm_tiles().lanes;
+  const int64_t rest = s.value_size % panel;
+  // Of a tile's rows by one vector it is the loads that bind, to a fifth more than half of two.
+  const int64_t idle = rest == 0 ? 0 : rest <= lanes ? lanes * 12 / 10 - rest : panel - rest;
+  return idle * 16 > s.value_size;
+}
 size_t packed_floats(const AttentionShape& s) {
-  return gathers_values(s) ? static_cast<size_t>(packed_b_floats(s.columns, s.value_size)) : 0;
+  if (!gathers_values(s)) return 0;
+  return static_cast<size_t>(values_as_rows(s) ? s.columns * s.value_size
+                                               : packed_b_floats(s.columns, s.value_size));
 }
 
 /// y[count, size) = weights [key][query] times values, in packed panels or as they lie, times a
@@ -176,6 +200,31 @@ void turned_product(int64_t count, int64_t size, bool panels, int64_t keys, cons
       }
     }
   }
+}
+
+/// The same of values `v_step` apart as rows, with their sums at `room`.
+void turned_by_values(int64_t count, int64_t size, int64_t keys, const float* weights, int64_t ld,
+                      const float* v, int64_t v_step, const float* factors, float* room, float* y,
+                      int64_t y_step) {
+  constexpr int64_t kMost = 320;
+  const GemmTiles& tiles = gemm_tiles();
+  const int64_t height = tiles.tile_rows(size), parts = (keys + kMost - 1) / kMost;
+  GemmTile tile{.lda = v_step, .ldb = ld, .ldc = ld, .cols = ld, .ldi = ld};
+  for (int64_t part = 0; part < parts; ++part) {
+    const int64_t from = keys * part / parts;
+    tile.k = keys * (part + 1) / parts - from;
+    tile.b = weights + from * ld;
+    for (int64_t r = 0; r < size; r += height) {
+      tile.a = v + from * v_step + r;
+      tile.c = room + r * ld;
+      tile.init = part > 0 ? tile.c : nullptr;
+      tiles.packed_tile(static_cast<int>(std::min(height, size - r)), ld)(tile);
+    }
+  }
+  TOMBOLO_TARGET(void(float*, int64_t, int64_t, const float*), scale_columns)
+  (room, size, ld, factors);
+  transpose_tile(reinterpret_cast<const std::byte*>(room), ld, reinterpret_cast<std::byte*>(y),
+                 y_step, size, count, sizeof(float));
 }
 
 /// A block of queries of one head, with values in panels at `packed`, or null.
@@ -213,7 +262,12 @@ void attend(const AttentionShape& s, const AttentionData& d, int64_t b, int64_t 
     turned.mask_ld = width;
   }
   TOMBOLO_TARGET(void(const TurnedScores&), weigh_turned)(turned);
-  if (packed != nullptr)
+  if (values_as_rows(s)) {
+    const float* const v = packed != nullptr ? packed : d.v + s.v.at(b, head);
+    const int64_t v_step = packed != nullptr ? s.value_size : s.v.step_stride;
+    turned_by_values(count, s.value_size, keys, scores, ld, v, v_step, factors, factors + 2 * width,
+                     y, s.y.step_stride);
+  } else if (packed != nullptr)
     turned_product(count, s.value_size, true, keys, scores, ld, packed, width, width * s.columns,
                    factors, y, s.y.step_stride);
   else
@@ -260,11 +314,18 @@ void run_attention_turned(const AttentionShape& s, const AttentionData& d, float
   const bool packs = gathers_values(s);
   if (packs)
     parallel(s.batch * s.kv_heads, 1, [&](int64_t begin, int64_t end) {
-      for (int64_t line = begin; line < end; ++line)
-        pack_b(d.v + s.v.at(line / s.kv_heads, line % s.kv_heads), s.v.step_stride, 1, s.columns,
-               s.value_size, 1, scratch + static_cast<size_t>(line) * packed_floats(s));
+      for (int64_t line = begin; line < end; ++line) {
+        const float* const v = d.v + s.v.at(line / s.kv_heads, line % s.kv_heads);
+        float* const to = scratch + static_cast<size_t>(line) * packed_floats(s);
+        if (values_as_rows(s))
+          for (int64_t i = 0; i < s.columns; ++i)
+            std::copy_n(v + i * s.v.step_stride, s.value_size, to + i * s.value_size);
+        else
+          pack_b(v, s.v.step_stride, 1, s.columns, s.value_size, 1, to);
+      }
     });
-  const int64_t floats = (s.size + s.columns + 2) * width;
+  const int64_t sums = values_as_rows(s) ? s.value_size : 0;
+  const int64_t floats = (s.size + s.columns + 2 + sums) * width;
   parallel(s.batch * s.q_heads * blocks, 1, [&](int64_t begin, int64_t end) {
     float* const room = thread_floats(1, static_cast<size_t>(floats));
     for (int64_t task = begin; task < end; ++task) {
