@@ -94,6 +94,12 @@ bool& one_stream() {
   return one;
 }
 
+bool& fast_division() {
+  // Of those with AVX-512, AVX-VNNI tells Zen 5 and what came after it from Zen 4.
+  static bool fast = cpu_features().amd && cpu_features().avxvnni;
+  return fast;
+}
+
 }  // namespace
 
 Isa best_isa() {
@@ -129,6 +135,8 @@ bool has_f16_products() {
 }
 bool reads_one_stream() { return one_stream(); }
 void set_reads_one_stream(bool one) { one_stream() = one; }
+bool divides_fast() { return fast_division(); }
+void set_divides_fast(bool fast) { fast_division() = fast; }
 bool has_amx_bf16() { return cpu_features().amx_bf16 && has_bf16_dot() && has_tiles(); }
 
 int vector_floats() {

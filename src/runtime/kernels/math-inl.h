@@ -180,6 +180,15 @@ HWY_INLINE V v_reciprocal(D d, V x) {
   return gn::Div(hn::Set(d, 1.0f), x);
 }
 
+/// x / y for finite y >= 1 (or NaN) within 2 ULP. `kDivides`: as divides_fast() says.
+template <bool kDivides, class D, class V>
+HWY_INLINE V v_quotient([[maybe_unused]] D d, V x, V y) {
+#if HWY_TARGET == HWY_AVX3
+  if constexpr (!kDivides && hn::MaxLanes(D()) == 16) return gn::Mul(x, v_reciprocal(d, y));
+#endif
+  return gn::Div(x, y);
+}
+
 /// e^-a = p * 2^n: gives p, and n as it is and with kExpMagic added.
 template <class D, class V>
 HWY_INLINE V v_exp_negated_reduced(D d, V a, V& n, V& shifted) {
@@ -208,7 +217,7 @@ HWY_INLINE V v_one_plus_exp_negated(D d, V x) {
 }
 
 /// x / (1 + e^-by), within 3 ULP of the result; 0 where that power is no longer finite.
-template <class D, class V>
+template <bool kDivides = false, class D, class V>
 HWY_INLINE V v_over_one_plus_exp_negated(D d, V x, V by) {
 #if HWY_TARGET == HWY_AVX3
   if constexpr (hn::MaxLanes(D()) == 16) {
@@ -218,7 +227,10 @@ HWY_INLINE V v_over_one_plus_exp_negated(D d, V x, V by) {
     const V least = hn::Set(d, kExpNormal), most = hn::Set(d, -kExpNormal), one = hn::Set(d, 1.0f);
     V n, shifted;
     const V p = v_exp_negated_reduced(d, V(gn::Max(least, gn::Min(most, by))), n, shifted);
-    const V y = gn::Mul(x, v_reciprocal(d, gn::Add(one, V(gn::TimesPowerOf2(p, n)))));
+    // Zen 5 scales by a power of 2 half as often as it adds or shifts.
+    const V all = kDivides ? gn::MulAdd(p, v_moderate_power(d, shifted), one)
+                           : gn::Add(one, V(gn::TimesPowerOf2(p, n)));
+    const V y = v_quotient<kDivides>(d, x, all);
     return gn::IfThenZeroElse(gn::Lt(by, least), y);
   }
 #endif
@@ -226,15 +238,15 @@ HWY_INLINE V v_over_one_plus_exp_negated(D d, V x, V by) {
 }
 
 /// 1 / (1 + e^-x) within 3 ULP.
-template <class D, class V>
+template <bool kDivides = false, class D, class V>
 HWY_INLINE V v_sigmoid(D d, V x) {
-  return v_over_one_plus_exp_negated(d, V(hn::Set(d, 1.0f)), x);
+  return v_over_one_plus_exp_negated<kDivides>(d, V(hn::Set(d, 1.0f)), x);
 }
 
 /// x / (1 + e^(-alpha x)) within 3 ULP where alpha is 1.
-template <class D, class V>
+template <bool kDivides = false, class D, class V>
 HWY_INLINE V v_swish(D d, V x, V alpha) {
-  return v_over_one_plus_exp_negated(d, x, gn::Mul(alpha, x));
+  return v_over_one_plus_exp_negated<kDivides>(d, x, gn::Mul(alpha, x));
 }
 
 /// e^x - 1 for x <= 0 (or NaN) within 3 ULP.
@@ -292,11 +304,11 @@ HWY_INLINE void v_tanh_fraction(D d, V x, V& numerator, V& denominator) {
 }
 
 /// tanh within 5 ULP (6 without fused products).
-template <class D, class V>
+template <bool kDivides = false, class D, class V>
 HWY_INLINE V v_tanh(D d, V x) {
   V p, q;
   v_tanh_fraction(d, x, p, q);
-  const V y = gn::Mul(p, v_reciprocal(d, q));
+  const V y = v_quotient<kDivides>(d, p, q);
   return gn::CopySign(gn::Min(V(hn::Set(d, 1.0f)), y), x);
 }
 
@@ -364,11 +376,11 @@ HWY_INLINE V v_gelu(D d, V x) {
 
 /// x (1 + tanh(t)) / 2 = x / (1 + e^(-2t)): no difference of nearly equal numbers where t is
 /// negative.
-template <class D, class V>
+template <bool kDivides = false, class D, class V>
 HWY_INLINE V v_gelu_tanh(D d, V x) {
   constexpr float kTwice = 1.59576912160573f;  // 2 sqrt(2 / pi)
   const V factor = gn::MulAdd(gn::Mul(x, x), hn::Set(d, kTwice * 0.044715f), hn::Set(d, kTwice));
-  return v_over_one_plus_exp_negated(d, x, gn::Mul(x, factor));
+  return v_over_one_plus_exp_negated<kDivides>(d, x, gn::Mul(x, factor));
 }
 
 /// x tanh(log(1 + e^x)) = x w / (w + 2) with w = e^x (e^x + 2), within 6 ULP.

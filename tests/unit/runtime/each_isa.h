@@ -30,4 +30,16 @@ class Streams {
   bool before_ = reads_one_stream();
 };
 
+/// Quotients by division or by guesses at reciprocals, whatever is faster here.
+class Divisions {
+ public:
+  explicit Divisions(bool fast) { set_divides_fast(fast); }
+  Divisions(const Divisions&) = delete;
+  Divisions& operator=(const Divisions&) = delete;
+  ~Divisions() { set_divides_fast(before_); }
+
+ private:
+  bool before_ = divides_fast();
+};
+
 }  // namespace tombolo

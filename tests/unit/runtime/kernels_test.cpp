@@ -326,26 +326,29 @@ TEST_P(Kernels, FunctionsWithinTheirBounds) {
       {Unary::kCosh, [](double x) { return std::cosh(x); }, -80, 80, 3},
   };
   constexpr int64_t kCount = 30011;
-  for (const ExactFunction& f : functions) {
-    std::vector<float> x(kCount), y(kCount);
-    for (int64_t i = 0; i < kCount; ++i)
-      x[static_cast<size_t>(i)] =
-          f.low + (f.high - f.low) * (static_cast<float>(i) / static_cast<float>(kCount - 1));
-    unary_fn(f.op)(x.data(), y.data(), kCount, f.a, f.b);
-    double worst = 0;
-    float where = 0;
-    for (size_t i = 0; i < x.size(); ++i) {
-      const double exact = f.exact(static_cast<double>(x[i]));
-      const float rounded = std::fabs(static_cast<float>(exact));
-      if (std::isinf(rounded)) continue;
-      const double ulp = static_cast<double>(std::nextafter(rounded, 1e38f) - rounded);
-      const double error = std::fabs(static_cast<double>(y[i]) - exact) / ulp;
-      if (!(error <= worst)) {
-        worst = error;
-        where = x[i];
+  for (const bool divides : {false, true}) {
+    const Divisions divisions(divides);
+    for (const ExactFunction& f : functions) {
+      std::vector<float> x(kCount), y(kCount);
+      for (int64_t i = 0; i < kCount; ++i)
+        x[static_cast<size_t>(i)] =
+            f.low + (f.high - f.low) * (static_cast<float>(i) / static_cast<float>(kCount - 1));
+      unary_fn(f.op)(x.data(), y.data(), kCount, f.a, f.b);
+      double worst = 0;
+      float where = 0;
+      for (size_t i = 0; i < x.size(); ++i) {
+        const double exact = f.exact(static_cast<double>(x[i]));
+        const float rounded = std::fabs(static_cast<float>(exact));
+        if (std::isinf(rounded)) continue;
+        const double ulp = static_cast<double>(std::nextafter(rounded, 1e38f) - rounded);
+        const double error = std::fabs(static_cast<double>(y[i]) - exact) / ulp;
+        if (!(error <= worst)) {
+          worst = error;
+          where = x[i];
+        }
       }
+      EXPECT_LT(worst, f.ulps) << "function " << static_cast<int>(f.op) << " at " << where;
     }
-    EXPECT_LT(worst, f.ulps) << "function " << static_cast<int>(f.op) << " at " << where;
   }
 }
 

@@ -114,11 +114,17 @@ void split_image(const ConvGeometry& shape, const ConvImage& image, const float*
 /// Copies all channels of all groups of one image where the plan wants that;
 /// where they then lie.
 const float* copy_image(const ConvPlan& plan, const float* x, int64_t channels, float* scratch);
+/// Of an output and of what it sums up, floats of w from one to the next.
+struct WeightSteps {
+  int64_t output, input;
+};
 /// Of kDirect: whether registers hold all inputs of a vector of outputs. Weights are as given then,
 /// [output][depth].
 bool sums_are_short(const ConvGeometry& s);
 /// Floats of one group's weights.
 int64_t direct_weights(const ConvGeometry& s);
+/// All groups' weights, each group's as steps say.
+void pack_direct(const ConvGeometry& s, const float* w, WeightSteps steps, float* packed);
 void run_direct(const ConvPlan& plan, const float* x, const float* packed, float* y,
                 const ConvEpilogue& epilogue, float* scratch);
 void run_transposed(const ConvPlan& plan, const float* x, const float* packed, float* y,
@@ -146,10 +152,6 @@ void run_depthwise(const ConvPlan& plan, const float* x, const float* packed, fl
 /// Whether few output channels take less time by vectors of pixels, read where they lie, than by
 /// products; of the plan there are the shape and the image.
 bool conv_pixels_pays(const ConvPlan& plan);
-/// Of an output and of what it sums up, floats of w from one to the next.
-struct WeightSteps {
-  int64_t output, input;
-};
 void pack_conv_pixels(const ConvPlan& plan, const float* w, WeightSteps steps, float* packed);
 void run_conv_pixels(const ConvPlan& plan, const float* x, const float* packed, float* y,
                      const ConvEpilogue& epilogue, float* scratch);

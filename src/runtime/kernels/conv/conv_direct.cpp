@@ -50,6 +50,19 @@ int64_t direct_weights(const ConvGeometry& s) {
                            : packed_a_floats(s.out_channels, s.depth());
 }
 
+void pack_direct(const ConvGeometry& s, const float* w, WeightSteps steps, float* packed) {
+  const int64_t outputs = s.out_channels, depth = s.depth();
+  for (int64_t g = 0; g < s.groups; ++g, w += outputs * depth, packed += direct_weights(s)) {
+    if (!sums_are_short(s)) {
+      pack_a(w, steps.output, steps.input, outputs, depth, packed);
+      continue;
+    }
+    for (int64_t o = 0; o < outputs; ++o)
+      for (int64_t i = 0; i < depth; ++i)
+        packed[o * depth + i] = w[o * steps.output + i * steps.input];
+  }
+}
+
 const float* copy_image(const ConvPlan& plan, const float* x, int64_t channels, float* scratch) {
   if (!plan.image.copy) return x;
   parallel(channels, std::max<int64_t>(1, 8192 / std::max<int64_t>(1, plan.image.plane)),

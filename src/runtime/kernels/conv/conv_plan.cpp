@@ -120,14 +120,7 @@ void pack_convolution(const ConvPlan& plan, const float* w, float* packed) {
     case ConvPlan::Algorithm::kDirect:
       break;
   }
-  const int64_t step = direct_weights(s);
-  if (sums_are_short(s)) {
-    std::copy_n(w, s.groups * step, packed);
-    return;
-  }
-  for (int64_t g = 0; g < s.groups; ++g)
-    pack_a(w + g * s.out_channels * s.depth(), s.depth(), 1, s.out_channels, s.depth(),
-           packed + g * step);
+  pack_direct(s, w, {s.depth(), 1}, packed);
 }
 
 void run_convolution(const ConvPlan& plan, const float* x, const float* packed, float* y,

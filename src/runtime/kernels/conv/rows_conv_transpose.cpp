@@ -46,10 +46,7 @@ void pack_transposed(const TransposedState& state, const float* w, float* packed
     case ConvPlan::Algorithm::kTransposed:
       return pack_b(w, rows, 1, inputs, rows, 1, packed);
     case ConvPlan::Algorithm::kDirect:
-      for (int64_t g = 0; g < plan.shape.groups; ++g)
-        pack_a(w + g * inputs * rows, 1, rows, rows, inputs,
-               packed + g * packed_a_floats(rows, inputs));
-      return;
+      return pack_direct(plan.shape, w, {1, rows}, packed);
     case ConvPlan::Algorithm::kPixels:
       return pack_conv_pixels(plan, w, {1, rows}, packed);
     default:  // of one input: as it lies

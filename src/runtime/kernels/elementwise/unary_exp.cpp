@@ -12,6 +12,7 @@
 #include "runtime/kernels/elementwise/pieces.h"
 #include "runtime/kernels/elementwise/unary-inl.h"
 #include "runtime/kernels/elementwise/unary.h"
+#include "runtime/kernels/isa.h"
 #include "runtime/kernels/math-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -98,9 +99,13 @@ void tile_gelu(float* rows, int64_t step, int64_t count, int64_t n, float, float
 
 TOMBOLO_GROUP_UNARY(row_exp, v_exp(d, x))
 TOMBOLO_GROUP_ACTIVATION(sigmoid, v_sigmoid(d, x))
+TOMBOLO_GROUP_ACTIVATION(sigmoid_divided, v_sigmoid<true>(d, x))
 TOMBOLO_GROUP_ACTIVATION(tanh, v_tanh(d, x))
+TOMBOLO_GROUP_ACTIVATION(tanh_divided, v_tanh<true>(d, x))
 TOMBOLO_GROUP_ACTIVATION(gelu_tanh, v_gelu_tanh(d, x))
+TOMBOLO_GROUP_ACTIVATION(gelu_tanh_divided, v_gelu_tanh<true>(d, x))
 TOMBOLO_GROUP_ACTIVATION(swish, v_swish(d, x, decltype(x)(a)))
+TOMBOLO_GROUP_ACTIVATION(swish_divided, v_swish<true>(d, x, decltype(x)(a)))
 TOMBOLO_ACTIVATION(softplus, v_softplus(d, x))
 TOMBOLO_ACTIVATION(mish, v_mish(d, x))
 TOMBOLO_ACTIVATION(elu, hn::IfThenElse(hn::Lt(x, zero),
@@ -124,18 +129,24 @@ UnaryFn* exp_fn(Unary op) {
 #define ROW(id, name) \
   case Unary::id:     \
     return TOMBOLO_TARGET(UnaryFn, name).get();
+#define QUOTIENT(id, name)                                           \
+  case Unary::id:                                                    \
+    return (divides_fast() ? TOMBOLO_TARGET(UnaryFn, name##_divided) \
+                           : TOMBOLO_TARGET(UnaryFn, name))          \
+        .get();
+    QUOTIENT(kSigmoid, row_sigmoid)
+    QUOTIENT(kTanh, row_tanh)
+    QUOTIENT(kGeluTanh, row_gelu_tanh)
+    QUOTIENT(kSwish, row_swish)
     ROW(kExp, row_exp)
-    ROW(kSigmoid, row_sigmoid)
-    ROW(kTanh, row_tanh)
     ROW(kErf, row_erf)
     ROW(kGelu, row_gelu)
-    ROW(kGeluTanh, row_gelu_tanh)
-    ROW(kSwish, row_swish)
     ROW(kSoftplus, row_softplus)
     ROW(kMish, row_mish)
     ROW(kElu, row_elu)
     ROW(kSelu, row_selu)
     ROW(kCelu, row_celu)
+#undef QUOTIENT
 #undef ROW
     default:
       return nullptr;
@@ -170,14 +181,20 @@ void apply_activation(const Activation& activation, float* x, int64_t step, int6
 #define TILE(id, name) \
   case Kind::id:       \
     return tile(TOMBOLO_TARGET(TileFn, name).get());
-      TILE(kSigmoid, tile_sigmoid)
-      TILE(kTanh, tile_tanh)
-      TILE(kSwish, tile_swish)
+#define QUOTIENT(id, name)                                                                       \
+  case Kind::id:                                                                                 \
+    return tile(                                                                                 \
+        (divides_fast() ? TOMBOLO_TARGET(TileFn, name##_divided) : TOMBOLO_TARGET(TileFn, name)) \
+            .get());
+      QUOTIENT(kSigmoid, tile_sigmoid)
+      QUOTIENT(kTanh, tile_tanh)
+      QUOTIENT(kSwish, tile_swish)
+      QUOTIENT(kGeluTanh, tile_gelu_tanh)
       TILE(kGelu, tile_gelu)
-      TILE(kGeluTanh, tile_gelu_tanh)
       TILE(kElu, tile_elu)
       TILE(kSoftplus, tile_softplus)
       TILE(kMish, tile_mish)
+#undef QUOTIENT
 #undef TILE
   }
 }

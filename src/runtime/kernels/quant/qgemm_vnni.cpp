@@ -394,16 +394,23 @@ TOMBOLO_VNNI void word_tile(const QTile& t, const QEnds& ends, int64_t row, int6
   store_words(ends, acc, row, columns, std::make_integer_sequence<int, kR>());
 }
 
+/// Of pack_words(): column i / 2 of its half, pairs (0, 1) and (2, 3).
+struct alignas(64) WordPlaces {
+  uint16_t at[32] = {};
+  constexpr WordPlaces() {
+    for (int i = 0; i < 32; ++i)
+      at[i] = static_cast<uint16_t>(i / 2 % 8 + i % 2 * 16 + i / 16 * 32);
+  }
+};
+constexpr WordPlaces kWordPlaces;
+
 /// Thirty-two columns of four rows at a time. Bytes of two rows beside one another are pairs, of
 /// the first and the second two rows in the halves of a vector, whose columns 0 to 7 and 16 to 23
 /// are in the lower ones.
 TOMBOLO_VNNI void pack_words(const uint8_t* x, int64_t row, int64_t run, int64_t columns,
                              uint8_t mask, std::byte* out, int32_t* sums) {
   const __m512i turn = _mm512_set1_epi8(static_cast<char>(mask)), ones = _mm512_set1_epi8(1);
-  alignas(64) uint16_t places[32];
-  for (int i = 0; i < 32; ++i)  // column i / 2 of its half, pairs (0, 1) and (2, 3)
-    places[i] = static_cast<uint16_t>(i / 2 % 8 + i % 2 * 16 + i / 16 * 32);
-  const __m512i first = _mm512_load_si512(places);
+  const __m512i first = _mm512_load_si512(kWordPlaces.at);
   const __m512i second = _mm512_add_epi16(first, _mm512_set1_epi16(8));
   __m512i sum0 = _mm512_loadu_si512(sums), sum1 = _mm512_loadu_si512(sums + 16);
   // Columns and rows that there are not are as zeros.
