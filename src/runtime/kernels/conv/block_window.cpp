@@ -44,7 +44,14 @@ struct WindowTask {
   float lo = 0, hi = 0;
   const float* row_counts = nullptr;
   const float* column_counts = nullptr;
+  float* room = nullptr;  ///< of maxima: a row of the image with its padding
 };
+
+/// Floats of a row of the image, and of the padding that windows of a row reach.
+inline int64_t max_room(const ConvGeometry& s) {
+  const int64_t reached = (s.out[2] - 1) * s.stride[2] + s.extent(2);
+  return std::max(s.pad[2] + s.in[2], reached) * kBlock;
+}
 
 }  // namespace
 }  // namespace tombolo
@@ -333,7 +340,88 @@ void conv_rows(const WindowTask& t) {
   if (t.group < static_cast<int64_t>(hn::Lanes(F()))) return conv_rows_of<Take::kEach>(t);
   conv_rows_of<Take::kOne>(t);
 }
-void max_rows(const WindowTask& t) { window_rows<Window::kMax>(t); }
+/// y[i] = the largest of x[r * down + i] for r < rows (kRows where that is not 0), for i < n, whole
+/// vectors. False: maybe one of them is NaN, and what is at y is nothing.
+template <int kRows>
+bool max_down(const float* x, int64_t down, int64_t rows, int64_t n, float* y) {
+  const F f;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
+  // A sum is NaN where one of its terms is, or where it has infinities of both signs.
+  V sum0 = hn::Zero(f), sum1 = sum0;
+  const auto largest = [&](int64_t i, V & sum) HWY_ATTR __attribute__((always_inline)) {
+    V most = hn::LoadU(f, x + i);
+    sum = hn::Add(sum, most);
+#pragma GCC unroll 3
+    for (int64_t r = 1; r < (kRows > 0 ? kRows : rows); ++r) {
+      const V v = hn::LoadU(f, x + r * down + i);
+      sum = hn::Add(sum, v);
+      most = max_of(v, most);
+    }
+    hn::StoreU(most, f, y + i);
+  };
+  int64_t i = 0;
+  for (; i + 2 * lanes <= n; i += 2 * lanes) {
+    largest(i, sum0);
+    largest(i + lanes, sum1);
+  }
+  for (; i < n; i += lanes) largest(i, sum0);
+  return hn::AllFalse(f, hn::IsNaN(hn::Add(sum0, sum1)));
+}
+
+/// Outputs of one row: the largest of `kernel` (kKernel where that is not 0) inputs `across` floats
+/// apart, `step` floats from output to output.
+template <int kKernel>
+void max_across(const float* x, int64_t step, int64_t across, int64_t kernel, int64_t outputs,
+                float* y) {
+  const F f;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
+  for (int64_t o = 0; o < outputs; ++o, x += step, y += kBlock)
+#pragma GCC unroll 2
+    for (int64_t lane = 0; lane < kBlock; lane += lanes) {
+      V most = hn::LoadU(f, x + lane);
+#pragma GCC unroll 3
+      for (int64_t c = 1; c < (kKernel > 0 ? kKernel : kernel); ++c)
+        most = max_of(hn::LoadU(f, x + c * across + lane), most);
+      hn::StoreU(most, f, y + lane);
+    }
+}
+
+/// The columns of a row of windows first, then what lies side by side: no input is looked at again
+/// for the next output of a row. Where there may be NaN the slow way takes care of it.
+void max_rows(const WindowTask& t) {
+  const ConvGeometry& s = t.s;
+  const int64_t kernel = s.kernel[2], step = s.stride[2] * kBlock, across = s.dilation[2] * kBlock;
+  const int64_t width = s.in[2] * kBlock, left = s.pad[2] * kBlock;
+  const int64_t right = max_room(s) - left - width;
+  if (t.room == nullptr) return window_rows<Window::kMax>(t);
+  const float none = -std::numeric_limits<float>::infinity();
+  float* const inside = t.room + left;
+  std::fill_n(t.room, left, none);
+  std::fill_n(inside + width, right, none);
+  for (int64_t row = t.from; row < t.to; ++row) {
+    const auto [r0, r1] = positions_inside(s, 1, row);
+    const int64_t rows = r1 - r0, down = s.dilation[1] * width;
+    const float* const x = t.x + (row * s.stride[1] - s.pad[1] + r0 * s.dilation[1]) * width;
+    bool numbers = true;
+    if (rows <= 0)
+      std::fill_n(inside, width, none);
+    else
+      numbers = (rows == 3   ? max_down<3>
+                 : rows == 2 ? max_down<2>
+                             : max_down<0>)(x, down, rows, width, inside);
+    if (!numbers) {
+      WindowTask slow = t;
+      slow.from = row;
+      slow.to = row + 1;
+      window_rows<Window::kMax>(slow);
+      continue;
+    }
+    (kernel == 3 ? max_across<3>
+     : kernel == 2
+         ? max_across<2>
+         : max_across<0>)(t.room, step, across, kernel, s.out[2], t.y + row * s.out[2] * kBlock);
+  }
+}
 void sum_rows(const WindowTask& t) { window_rows<Window::kSum>(t); }
 
 template <Window kWindow>
@@ -463,15 +551,19 @@ void run_block_pool_rows(const BlockPool& pool, BlockRows in, const float* x, Bl
     task.column_counts = column_counts;
     fn(task);
   };
-  // None of a maximum.
-  const float* const rows = pool.average ? pool.row_counts.data() + out.first : nullptr;
+  if (!pool.average) {
+    WindowTask task{s, x, y, 0, out.count};
+    const int64_t apart = 3 * s.taps() * s.out[2];
+    const int64_t in_turn = (2 * s.kernel[1] - 1) * s.in[2] + (s.kernel[2] - 1) * s.out[2];
+    if (in_turn <= apart) task.room = thread_floats(2, static_cast<size_t>(max_room(s)));
+    return fn(task);
+  }
+  const float* const rows = pool.row_counts.data() + out.first;
   const float* const columns = pool.column_counts.data();
-  // Large windows: the columns of a row of them first, then what lies side by side. A maximum,
-  // which minds NaN, takes three times as long as a sum.
+  // Large windows: the columns of a row of them first, then what lies side by side.
   const int64_t each = s.taps() * s.out[2];
   const int64_t both = s.kernel[1] * s.in[2] + s.kernel[2] * s.out[2];
-  if (pool.average ? 2 * both > each : 3 * both > 2 * each)
-    return run(s, x, y, out.count, rows, columns);
+  if (2 * both > each) return run(s, x, y, out.count, rows, columns);
   ConvGeometry down = s, along = s;
   down.kernel[2] = down.stride[2] = down.dilation[2] = along.kernel[1] = along.stride[1] =
       along.dilation[1] = 1;
@@ -484,7 +576,7 @@ void run_block_pool_rows(const BlockPool& pool, BlockRows in, const float* x, Bl
   for (int64_t r = 0; r < out.count; ++r) {
     down.pad[1] = s.pad[1] - r * s.stride[1];
     run(down, x, room, 1, ones, ones);
-    run(along, room, y + r * s.out[2] * kBlock, 1, pool.average ? rows + r : nullptr, columns);
+    run(along, room, y + r * s.out[2] * kBlock, 1, rows + r, columns);
   }
 }
 
