@@ -779,7 +779,8 @@ TEST_P(Networks, BlockedRegions) {
       constant("w", {40, 3, 3, 3}) + "," + constant("v", {24, 40, 1, 1}) + "," +
       constant("u", {40, 24, 1, 1}) + "," + constant("d", {40, 1, 3, 3}) + "," +
       constant("s", {1, 40, 1, 1}) + "," + constant("t", {32, 40, 3, 3}) + "," +
-      constant("five", {5, 3, 1, 1}) + "," + constant("eighty", {4, 88, 1, 1}) +
+      constant("five", {5, 3, 1, 1}) + "," + constant("pair", {2, 3, 1, 1}) + "," +
+      constant("eighty", {4, 88, 1, 1}) +
       ", float one = {1.5}, float[4] twice = {1, 1, 2, 2}, float[4] uneven = {1, 1, 0.7, 1.6}, "
       "int64[2] sizes = {23, 7}, int64[8] pads = {0, 0, 2, 1, 0, 0, 1, 3}, "
       "int64[2] last = {2, 3}, int64[4] two = {2, 0, 1, 3}, "
@@ -815,6 +816,8 @@ TEST_P(Networks, BlockedRegions) {
           // Channels that begin inside of a block, for those who read blocks.
           "b = Conv (a, v)\n c = Concat <axis = 1> (a, b, b)\n e = Relu (c)\n y = Conv (e, eighty)",
           "b = Conv (x, five)\n c = Concat <axis = 1> (b, b, b, b, b)\n y = Add (c, c)",
+          "b = Conv (x, pair)\n e = Relu (b)\n f = Abs (b)\n"
+          "c = Concat <axis = 1> (e, b, f, b, e, e, b, b, f, a, e)\n y = Add (c, c)",
           "b = Conv (x, five)\n g = GlobalAveragePool (b)\n c = Concat <axis = 1> (g, g)\n"
           "y = Mul (c, one)",
           // Height and width resized, padded, cut; whole blocks of channels, and others.
