@@ -28,9 +28,10 @@ inline bool same_for_all(const AttentionShape& s) {
 }
 
 /// Whether values are packed to lie in one piece, not a head apart: many queries read all of them
-/// again and again.
+/// again and again, and where they lie they may push each other out of the first cache.
 inline bool gathers_values(const AttentionShape& s) {
-  return s.rows >= 64 && s.v.step_stride != s.value_size;
+  const int64_t many = rows_collide(s.v.step_stride) ? gemm_tiles().panel() + 1 : 64;
+  return s.v.step_stride != s.value_size && s.rows >= many;
 }
 
 /// c[rows, columns) = a b by tiles, or += it, b in panels `panel_step` apart. Of a long b what the
