@@ -771,7 +771,7 @@ void nbits_gemm(const NbitsShape& s, int64_t m, const float* a, const std::byte*
       GemmTile tile{.lda = packs ? tile_rows : lda,
                     .b = room,
                     .ldb = wide,
-                    .k = depth,
+                    .k = std::min(depth, s.k - b * s.block),
                     .ldc = s.n,
                     .cols = cols,
                     .ldi = s.n,
