@@ -156,6 +156,18 @@ TOMBOLO_AVX2_INLINE void end_four(__m256i& sum, __m256i products, const int16_t*
       : "m"(*reinterpret_cast<const __m256i*>(ones)));
 }
 
+/// Two times two groups that lie one behind the other: x and y of a row, at b and d of the panel.
+TOMBOLO_AVX2_INLINE void add_four(__m256i (&sum)[2], const std::byte* x, const std::byte* y,
+                                  const std::byte* b, const std::byte* d, __m256i ones) {
+  __m256i right = group_of(x);
+  __m256i left = begin_four(right, b);
+  next_of_four(left, right, group_of(x + 4), b + 64);
+  next_of_four(left, right, group_of(y), d);
+  next_of_four(left, right, group_of(y + 4), d + 64);
+  end_four(sum[0], left, ones);
+  end_four(sum[1], right, ones);
+}
+
 /// Groups whose products of four bits by bytes have room in 16.
 constexpr int kNibbleGroups = 8;
 static_assert(kNibbleGroups * 2 * 15 * 128 <= 32767);
@@ -274,15 +286,8 @@ TOMBOLO_AVX2_INLINE void accumulate_in_order(const QTile& t, const SortedPanel& 
     const int64_t x = at[0], y = at[1];
     next.ask(4);
 #pragma GCC unroll 2
-    for (int r = 0; r < kR; ++r) {
-      __m256i right = group_of(a.at(r) + 4 * x);
-      __m256i left = begin_four(right, b + 64 * x);
-      next_of_four(left, right, group_of(a.at(r) + 4 * x + 4), b + 64 * x + 64);
-      next_of_four(left, right, group_of(a.at(r) + 4 * y), b + 64 * y);
-      next_of_four(left, right, group_of(a.at(r) + 4 * y + 4), b + 64 * y + 64);
-      end_four(sum[r][0], left, ones);
-      end_four(sum[r][1], right, ones);
-    }
+    for (int r = 0; r < kR; ++r)
+      add_four(sum[r], a.at(r) + 4 * x, a.at(r) + 4 * y, b + 64 * x, b + 64 * y, ones);
   }
   for (const uint16_t* end = at + 2 * counts[kQDouble]; at < end; at += 2) {
     const int64_t x = at[0], y = at[1];
@@ -323,6 +328,9 @@ TOMBOLO_AVX2_INLINE void accumulate_in_order(const QTile& t, const SortedPanel& 
 }
 
 constexpr int kRowsOfFours = 3;  ///< whose sums of 16 and of 32 bits registers hold
+/// Rows that share what is read of the panel. With fewer gcc keeps all sums on the stack for it,
+/// which takes a quarter longer.
+constexpr int kLeastShared = 5;
 
 /// Fours of rows [kFrom, kFrom + kP): what is read of the panel meets all of them, as two loads for
 /// each product would take longer than to multiply.
@@ -414,15 +422,22 @@ TOMBOLO_AVX2_INLINE void accumulate(const QTile& t, __m256i from0, __m256i from1
     soon(two + 8, lines);
     soon(two + 9, lines);
   };
-  if (const QGroup* const fours = at; q.counts[kQFour] > 0) {
+  if constexpr (kR < kLeastShared) {
+    for (const QGroup* end = at + 2 * q.counts[kQFour]; at < end; at += 2) {
+      ask_for_two(at, 2);
+      const std::byte *b = panel + at[0].panel, *d = panel + at[1].panel;
+#pragma GCC unroll 8
+      for (int r = 0; r < kR; ++r)
+        add_four(sum[r], rows[r] + at[0].row, rows[r] + at[1].row, b, d, ones);
+    }
+  } else if (const QGroup* const fours = at; q.counts[kQFour] > 0) {
     const auto ask_for_fours = [&](const QGroup* two) TOMBOLO_AVX2 __attribute__((always_inline)) {
       ask_for_two(two, 2);
     };
     const auto ask_for_nothing = [](const QGroup*) TOMBOLO_AVX2 __attribute__((always_inline)){};
     at += 2 * q.counts[kQFour];
-    add_fours<0, std::min(kR, kRowsOfFours)>(sum, rows, fours, at, panel, ask_for_fours);
-    if constexpr (kR > kRowsOfFours)
-      add_fours<kRowsOfFours, kR - kRowsOfFours>(sum, rows, fours, at, panel, ask_for_nothing);
+    add_fours<0, kRowsOfFours>(sum, rows, fours, at, panel, ask_for_fours);
+    add_fours<kRowsOfFours, kR - kRowsOfFours>(sum, rows, fours, at, panel, ask_for_nothing);
   }
   for (const QGroup* end = at + 2 * q.counts[kQDouble]; at < end; at += 2) {
     const int64_t x = at[0].row, y = at[1].row;
