@@ -87,12 +87,28 @@ TOMBOLO_AVX2_INLINE void add_pairs(__m256i& sum, __m256i a, const std::byte* b) 
 constexpr int kLeastAsking = 2, kMostAsking = 4;
 constexpr int kLeastSoon = 3;
 
+/// each(r) for r < kR, as constants from the start: gcc unrolls loops after it has decided which
+/// sums live in registers.
+template <typename Each, int... kRow>
+TOMBOLO_AVX2_INLINE void for_rows(std::integer_sequence<int, kRow...>, Each&& each) {
+  (each(std::integral_constant<int, kRow>()), ...);
+}
+
 template <int kR>
 TOMBOLO_AVX2_INLINE void begin_sums(__m256i (&sum)[kR][2], __m256i from0, __m256i from1) {
 #pragma GCC unroll 8
   for (int r = 0; r < kR; ++r) {
     sum[r][0] = from0;
     sum[r][1] = from1;
+  }
+}
+
+template <int kR>
+TOMBOLO_AVX2_INLINE void put_sums(__m256i (&to)[kR][2], const __m256i (&from)[kR][2]) {
+#pragma GCC unroll 8
+  for (int r = 0; r < kR; ++r) {
+    to[r][0] = from[r][0];
+    to[r][1] = from[r][1];
   }
 }
 
@@ -220,12 +236,14 @@ struct Nibbles {
   }
   TOMBOLO_AVX2_INLINE void end(__m256i (&sum)[kR][2]) {
     const __m256i ones = _mm256_set1_epi16(1), sixteens = _mm256_set1_epi16(16);
-#pragma GCC unroll 2
-    for (int r = 0; r < kR; ++r)
-      for (int i = 0; i < 2; ++i) {
-        end_four(sum[r][i], high[r][i], sixteens);
-        end_four(sum[r][i], low[r][i], ones);
-      }
+    for_rows(
+        std::make_integer_sequence<int, kR>(), [&](auto r) TOMBOLO_AVX2
+        __attribute__((always_inline)) {
+          end_four(sum[r][0], high[r][0], sixteens);
+          end_four(sum[r][1], high[r][1], sixteens);
+          end_four(sum[r][0], low[r][0], ones);
+          end_four(sum[r][1], low[r][1], ones);
+        });
   }
 };
 
@@ -234,6 +252,7 @@ struct Nibbles {
 template <int kR>
 TOMBOLO_AVX2_INLINE void accumulate_nibbles(const QTile& t, __m256i from0, __m256i from1,
                                             __m256i (&sum)[kR][2]) {
+  constexpr std::make_integer_sequence<int, kR> all_rows;
   begin_sums(sum, from0, from1);
   NextPanel next(t);
   for (int64_t s = 0; s < t.stretches; ++s) {
@@ -244,8 +263,9 @@ TOMBOLO_AVX2_INLINE void accumulate_nibbles(const QTile& t, __m256i from0, __m25
         __attribute__((always_inline)) {
       next.ask(1);
       const __m256i b0 = load_bytes(b + 64 * g), b1 = load_bytes(b + 64 * g + 32);
-#pragma GCC unroll 2
-      for (int r = 0; r < kR; ++r) nibbles.add(r, rows[r], g, b0, b1);
+      for_rows(
+          all_rows, [&](auto r) TOMBOLO_AVX2
+          __attribute__((always_inline)) { nibbles.add(r, rows[r], g, b0, b1); });
     };
     int64_t left = t.groups;
     for (; left >= kNibbleGroups; left -= kNibbleGroups) {
@@ -282,33 +302,39 @@ TOMBOLO_AVX2_INLINE void accumulate_in_order(const QTile& t, const SortedPanel& 
   const __m256i ones = _mm256_set1_epi16(1);
   const int32_t* counts = panel.counts(0);
   const uint16_t* at = panel.order(0);
+  constexpr std::make_integer_sequence<int, kR> all_rows;
+  __m256i kept[kR][2];
+  put_sums(kept, sum);
   for (const uint16_t* end = at + 2 * counts[kQFour]; at < end; at += 2) {
     const int64_t x = at[0], y = at[1];
     next.ask(4);
-#pragma GCC unroll 2
-    for (int r = 0; r < kR; ++r)
-      add_four(sum[r], a.at(r) + 4 * x, a.at(r) + 4 * y, b + 64 * x, b + 64 * y, ones);
+    for_rows(
+        all_rows, [&](auto r) TOMBOLO_AVX2 __attribute__((always_inline)) {
+          add_four(kept[r], a.at(r) + 4 * x, a.at(r) + 4 * y, b + 64 * x, b + 64 * y, ones);
+        });
   }
   for (const uint16_t* end = at + 2 * counts[kQDouble]; at < end; at += 2) {
     const int64_t x = at[0], y = at[1];
     next.ask(2);
     const __m256i b0 = load_bytes(b + 64 * x);
-#pragma GCC unroll 2
-    for (int r = 0; r < kR; ++r)
-      add_double(sum[r][0], sum[r][1], group_of(a.at(r) + 4 * x), group_of(a.at(r) + 4 * y), b0,
-                 b + 64 * x, b + 64 * y, ones);
+    for_rows(
+        all_rows, [&](auto r) TOMBOLO_AVX2 __attribute__((always_inline)) {
+          add_double(kept[r][0], kept[r][1], group_of(a.at(r) + 4 * x), group_of(a.at(r) + 4 * y),
+                     b0, b + 64 * x, b + 64 * y, ones);
+        });
   }
   for (const uint16_t* end = at + counts[kQSingle]; at < end; ++at) {
     const int64_t x = *at;
     next.ask(1);
     const __m256i b0 = load_bytes(b + 64 * x), b1 = load_bytes(b + 64 * x + 32);
-#pragma GCC unroll 2
-    for (int r = 0; r < kR; ++r) {
-      const __m256i group = group_of(a.at(r) + 4 * x);
-      add_single(sum[r][0], group, b0, ones);
-      add_single(sum[r][1], group, b1, ones);
-    }
+    for_rows(
+        all_rows, [&](auto r) TOMBOLO_AVX2 __attribute__((always_inline)) {
+          const __m256i group = group_of(a.at(r) + 4 * x);
+          add_single(kept[r][0], group, b0, ones);
+          add_single(kept[r][1], group, b1, ones);
+        });
   }
+  put_sums(sum, kept);
   const uint16_t* const all = at + counts[kQCrossed] + counts[kQOuter] + counts[kQWide];
   while (at < all) {
     Nibbles<kR> nibbles;
@@ -386,6 +412,7 @@ TOMBOLO_AVX2_INLINE void accumulate(const QTile& t, __m256i from0, __m256i from1
     from0 = _mm256_add_epi32(from0, _mm256_mullo_epi32(less, load_bytes(columns)));
     from1 = _mm256_add_epi32(from1, _mm256_mullo_epi32(less, load_bytes(columns + 32)));
   }
+  constexpr std::make_integer_sequence<int, kR> all_rows;
   begin_sums(sum, from0, from1);
   // A register for each row: what a group adds to it, an address can.
   const std::byte* rows[kR];
@@ -426,9 +453,10 @@ TOMBOLO_AVX2_INLINE void accumulate(const QTile& t, __m256i from0, __m256i from1
     for (const QGroup* end = at + 2 * q.counts[kQFour]; at < end; at += 2) {
       ask_for_two(at, 2);
       const std::byte *b = panel + at[0].panel, *d = panel + at[1].panel;
-#pragma GCC unroll 8
-      for (int r = 0; r < kR; ++r)
-        add_four(sum[r], rows[r] + at[0].row, rows[r] + at[1].row, b, d, ones);
+      for_rows(
+          all_rows, [&](auto r) TOMBOLO_AVX2 __attribute__((always_inline)) {
+            add_four(sum[r], rows[r] + at[0].row, rows[r] + at[1].row, b, d, ones);
+          });
     }
   } else if (const QGroup* const fours = at; q.counts[kQFour] > 0) {
     const auto ask_for_fours = [&](const QGroup* two) TOMBOLO_AVX2 __attribute__((always_inline)) {
@@ -444,10 +472,11 @@ TOMBOLO_AVX2_INLINE void accumulate(const QTile& t, __m256i from0, __m256i from1
     const std::byte *b = panel + at[0].panel, *d = panel + at[1].panel;
     const __m256i b0 = load_bytes(b);
     ask_for_two(at, 1);
-#pragma GCC unroll 8
-    for (int r = 0; r < kR; ++r)
-      add_double(sum[r][0], sum[r][1], group_of(rows[r] + x), group_of(rows[r] + y), b0, b, d,
-                 ones);
+    for_rows(
+        all_rows, [&](auto r) TOMBOLO_AVX2 __attribute__((always_inline)) {
+          add_double(sum[r][0], sum[r][1], group_of(rows[r] + x), group_of(rows[r] + y), b0, b, d,
+                     ones);
+        });
   }
   for (const QGroup* end = at + q.counts[kQSingle]; at < end; ++at) {
     const int64_t x = at->row;
@@ -455,12 +484,12 @@ TOMBOLO_AVX2_INLINE void accumulate(const QTile& t, __m256i from0, __m256i from1
     const __m256i b0 = load_bytes(b), b1 = load_bytes(b + 32);
     ask(b, 1);
     share(t.next_step);
-#pragma GCC unroll 8
-    for (int r = 0; r < kR; ++r) {
-      const __m256i av = group_of(rows[r] + x);
-      add_single(sum[r][0], av, b0, ones);
-      add_single(sum[r][1], av, b1, ones);
-    }
+    for_rows(
+        all_rows, [&](auto r) TOMBOLO_AVX2 __attribute__((always_inline)) {
+          const __m256i av = group_of(rows[r] + x);
+          add_single(sum[r][0], av, b0, ones);
+          add_single(sum[r][1], av, b1, ones);
+        });
   }
   const auto add_ordered = [&](QKind kind) TOMBOLO_AVX2 __attribute__((always_inline)) {
     if (q.counts[kind] == 0) return;
@@ -470,12 +499,12 @@ TOMBOLO_AVX2_INLINE void accumulate(const QTile& t, __m256i from0, __m256i from1
       const std::byte* b = panel + at->panel;
       const __m256i b0 = _mm256_shuffle_epi8(load_bytes(b), by);
       const __m256i b1 = _mm256_shuffle_epi8(load_bytes(b + 32), by);
-#pragma GCC unroll 8
-      for (int r = 0; r < kR; ++r) {
-        const __m256i av = _mm256_shuffle_epi8(group_of(rows[r] + x), by);
-        add_single(sum[r][0], av, b0, ones);
-        add_single(sum[r][1], av, b1, ones);
-      }
+      for_rows(
+          all_rows, [&](auto r) TOMBOLO_AVX2 __attribute__((always_inline)) {
+            const __m256i av = _mm256_shuffle_epi8(group_of(rows[r] + x), by);
+            add_single(sum[r][0], av, b0, ones);
+            add_single(sum[r][1], av, b1, ones);
+          });
     }
   };
   add_ordered(kQCrossed);
@@ -485,23 +514,24 @@ TOMBOLO_AVX2_INLINE void accumulate(const QTile& t, __m256i from0, __m256i from1
   for (const QGroup* end = at + q.counts[kQWide]; at < end; ++at, wide += 128) {
     const int64_t x = at->row;
     const __m256i b0 = load_bytes(wide), b1 = load_bytes(wide + 32);
-#pragma GCC unroll 8
-    for (int r = 0; r < kR; ++r)
-      add_wide(sum[r][0], sum[r][1], group_of(rows[r] + x), b0, b1, wide, low);
+    for_rows(
+        all_rows, [&](auto r) TOMBOLO_AVX2 __attribute__((always_inline)) {
+          add_wide(sum[r][0], sum[r][1], group_of(rows[r] + x), b0, b1, wide, low);
+        });
   }
   const int16_t* rare = q.rare;
   for (int32_t i = 0; i < q.rares; ++i, rare += 4 * kQRareRows) {
     alignas(32) std::byte group[128];
     widen_group(panel + int64_t{q.rare_groups[i]} * 64, group);
-#pragma GCC unroll 8
-    for (int r = 0; r < kR; ++r) {
-      const auto* row = reinterpret_cast<const std::byte*>(rare + 4 * r);
-      const __m256i even = group_of(row), odd = group_of(row + 4);
-      for (int half = 0; half < 2; ++half) {
-        add_pairs(sum[r][half], even, group + 32 * half);
-        add_pairs(sum[r][half], odd, group + 64 + 32 * half);
-      }
-    }
+    for_rows(
+        all_rows, [&](auto r) TOMBOLO_AVX2 __attribute__((always_inline)) {
+          const auto* row = reinterpret_cast<const std::byte*>(rare + 4 * r);
+          const __m256i even = group_of(row), odd = group_of(row + 4);
+          for (int half = 0; half < 2; ++half) {
+            add_pairs(sum[r][half], even, group + 32 * half);
+            add_pairs(sum[r][half], odd, group + 64 + 32 * half);
+          }
+        });
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstddef>
 #include <cstring>
 #include <optional>
 
@@ -34,6 +35,7 @@ double SortedPanel::cost(size_t cap) const {
 
 SortedProduct::SortedProduct(const QProduct& product, const std::byte* a)
     : product_(product), a_(a), id_(next_id()) {
+  if (stretches() == 1) return;
   places_.reserve(static_cast<size_t>(groups()));
   for (const int64_t offset : product.offsets)
     for (int64_t i = 0; i < groups_of_stretch(); ++i)
@@ -187,8 +189,18 @@ void SortedRows::place(size_t which) {
       q_widen_group(panel_.panel() + int64_t{order[listed - wide + i]} * 64,
                     wide_[cap].data() + i * 128);
   }
-  for (int64_t i = 0; i < listed; ++i)
-    groups[i] = {which < kCaps ? product_.place(order[i]) : 4u * order[i], 64u * order[i]};
+  if (which < kCaps && product_.stretches() > 1) {
+    for (int64_t i = 0; i < listed; ++i) groups[i] = {product_.place(order[i]), 64u * order[i]};
+  } else {
+    // A product of few rows does little else: both numbers by one multiplication.
+    static_assert(sizeof(QGroup) == 8 && offsetof(QGroup, panel) == 4);
+    constexpr uint64_t kSteps = 64ull << 32 | 4;
+    const uint64_t first = which < kCaps ? static_cast<uint32_t>(product_.product().offsets[0]) : 0;
+    for (int64_t i = 0; i < listed; ++i) {
+      const uint64_t group = order[i] * kSteps + first;
+      std::memcpy(groups + i, &group, sizeof(group));
+    }
+  }
   placed_[which] = true;
 }
 
