@@ -175,9 +175,8 @@ bool has_convolutions(const Graph& graph) {
   return false;
 }
 
-/// Whether a shared cache keeps all weights from one run to the next, if they are floats.
-bool keeps_weights_near(const Graph& graph) {
-  constexpr double kNear = 2 << 20;  // elements
+/// Elements of all initialisers.
+double count_weights(const Graph& graph) {
   double all = 0;
   for (const Value* value : graph.initializers()) {
     double elements = 1;
@@ -185,7 +184,7 @@ bool keeps_weights_near(const Graph& graph) {
       for (const int64_t dim : weight->dims) elements *= static_cast<double>(dim);
     all += elements;
   }
-  return all <= kNear;
+  return all;
 }
 
 }  // namespace
@@ -223,9 +222,10 @@ Result<std::unique_ptr<Session>> Session::create(std::unique_ptr<Model> model,
   impl.setting.seed = options.seed;
   impl.setting.specialise = options.specialise;
   const Graph* const whole = session->model_->graph.get();
-  impl.setting.kernels.options = {thread_count(), options.fast_math,
-                                  whole != nullptr && keeps_cache(*whole),
-                                  whole != nullptr && keeps_weights_near(*whole)};
+  impl.setting.kernels.options = {.threads = thread_count(),
+                                  .fast_math = options.fast_math,
+                                  .decodes = whole != nullptr && keeps_cache(*whole)};
+  if (whole != nullptr) impl.setting.kernels.options.weights = count_weights(*whole);
   TRY(impl.plan, plan_model(*session->model_, {!options.reference, true}));
   const Graph& graph = *session->model_->graph;
   // Kernels are chosen by the images that they see at a time.

@@ -25,6 +25,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <new>
 #include <span>
@@ -56,10 +57,17 @@ struct InputInfo {
 
 /// What the caller allows. Same for all nodes of a session.
 struct KernelOptions {
-  int threads = 1;          ///< at most so many take part in a parallel_for
-  bool fast_math = false;   ///< rounded products may stand for float ones
-  bool decodes = false;     ///< the model is given what it kept: most calls are for a row or a few
-  bool stays_near = false;  ///< all weights together stay in a shared cache from run to run
+  int threads = 1;         ///< at most so many take part in a parallel_for
+  bool fast_math = false;  ///< rounded products may stand for float ones
+  bool decodes = false;    ///< the model is given what it kept: most calls are for a row or a few
+  /// Elements of all weights together.
+  double weights = std::numeric_limits<double>::infinity();
+
+  /// Whether a shared cache keeps all weights from run to run, of so many bytes each.
+  bool stays_near(double bytes) const {
+    constexpr double kShared = 8 << 20;
+    return weights * bytes <= kShared;
+  }
 };
 
 /// A node, its inputs and what the caller allows: all that decides which kernel runs.

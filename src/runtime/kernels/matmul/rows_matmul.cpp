@@ -164,7 +164,7 @@ bool lies_far(const MatMulState& s) { return s.k * s.n * 4 >= 2 * near_bytes(); 
 bool waits_for_memory(const KernelQuery& query, const MatMulState& s) {
   constexpr int64_t kFewRows = 3;
   const bool steps = query.options.decodes;
-  if (query.options.stays_near && (gemm_tiles().lanes < 16 || (s.m > 1 && !steps))) return false;
+  if (query.options.stays_near(4) && (gemm_tiles().lanes < 16 || (s.m > 1 && !steps))) return false;
   const auto& wide = gemm_tiles().wide[static_cast<int>(PanelFormat::kFixed26)];
   const bool few = steps || (s.m <= kFewRows && wide[s.m][2] != nullptr);
   return few && takes_panels(PanelFormat::kFixed26) && s.k >= gemm_tiles().panel() && lies_far(s);

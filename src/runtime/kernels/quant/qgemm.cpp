@@ -540,6 +540,7 @@ QTile tile_of_panel(const Task& t, const std::byte* panel) {
   tile.offsets = t.p.offsets.data();
   tile.stretches = static_cast<int64_t>(t.p.offsets.size());
   tile.stretch_bytes = t.stretch_bytes;
+  tile.streams = t.p.streams;
   return tile;
 }
 
@@ -605,8 +606,11 @@ void few_rows(const Task& t, const std::byte* panel, int64_t step, int64_t count
   QEnds ends = panel_ends.of(column, tiles.panel, room);
   QEndTileFn* const end_rows = panel_ends.rows()[rows.count];
   const int64_t row = t.p.whole_run(rows)->to;
+  tile.next_step = int64_t{tiles.panel} * 4;  // from group to group
   for (int64_t i = 0; i < count; ++i, tile.b += step, panel_ends.advance(ends)) {
-    tile.ahead = tiles.asks(rows.count) && i + 1 < count ? step : 0;
+    const bool more = column + (i + 1) * tiles.panel < t.p.n;
+    tile.ahead = tiles.asks(rows.count) && more ? step : 0;
+    tile.next = tiles.shares && more ? tile.b + step : nullptr;
     end_rows(tile, ends, row, tiles.panel);
   }
 }

@@ -67,6 +67,7 @@ struct QTile {
   int64_t stretches = 1, stretch_bytes = 0;
   bool add = false;                 ///< to what is in c; pairs of 16-bit numbers alone do
   const QSorted* sorted = nullptr;  ///< of QTiles::sorted
+  bool streams = false;             ///< panels come from memory: best read as they lie
   int64_t ahead = 0;                ///< bytes from `b` to what is needed next, see QTiles::asks
   /// Part of the next panel, for tiles of more rows: a line at `next` is asked for with each group,
   /// `next_step` bytes on. Null: nothing is.
@@ -257,6 +258,7 @@ struct QProduct {
   std::vector<QRun> runs;
   bool amx = false;       ///< tiles of 16 rows, which may be read whole where A goes on so far
   bool a_signed = false;  ///< AMX only
+  bool streams = false;   ///< B comes from memory in each run
   const QTiles* inner = nullptr;
 
   /// The run that a tile's rows are, all of them, or null.

@@ -291,7 +291,8 @@ TOMBOLO_AVX2_INLINE void accumulate_nibbles(const QTile& t, __m256i from0, __m25
 }
 
 /// The same in the order of what fits, groups that do not in halves: reading a panel in any order
-/// takes no longer where it is near.
+/// takes no longer where it is near. From memory it comes at two thirds of the speed, still as fast
+/// as two rows are multiplied in halves.
 template <int kR>
 TOMBOLO_AVX2_INLINE void accumulate_in_order(const QTile& t, const SortedPanel& panel,
                                              __m256i from0, __m256i from1, __m256i (&sum)[kR][2]) {
@@ -302,6 +303,12 @@ TOMBOLO_AVX2_INLINE void accumulate_in_order(const QTile& t, const SortedPanel& 
   const __m256i ones = _mm256_set1_epi16(1);
   const int32_t* counts = panel.counts(0);
   const uint16_t* at = panel.order(0);
+  if (t.next != nullptr) {  // what is read first of the next panel
+    const auto* const ends = reinterpret_cast<const char*>(at + t.groups) + (t.next - t.b);
+    for (const auto* line = reinterpret_cast<const char*>(counts) + (t.next - t.b); line < ends;
+         line += 64)
+      _mm_prefetch(line, _MM_HINT_T1);
+  }
   constexpr std::make_integer_sequence<int, kR> all_rows;
   __m256i kept[kR][2];
   put_sums(kept, sum);
@@ -401,7 +408,7 @@ TOMBOLO_AVX2_INLINE void accumulate(const QTile& t, __m256i from0, __m256i from1
                                     __m256i (&sum)[kR][2]) {
   if constexpr (kR <= kQUnsortedRows) {
     const SortedPanel panel(t.b, t.groups);
-    if (t.stretches == 1 && panel.fits())
+    if ((kR > 1 || !t.streams) && t.stretches == 1 && panel.fits())
       return accumulate_in_order<kR>(t, panel, from0, from1, sum);
     return accumulate_nibbles<kR>(t, from0, from1, sum);
   }

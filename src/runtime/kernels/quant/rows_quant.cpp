@@ -208,6 +208,7 @@ Result<std::unique_ptr<KernelState>> prepare_qmatmul(const PrepareContext& conte
   s.copy_a = !amx && (s.a_signed || s.tiles->element != 1 || s.k % s.tiles->group != 0);
   s.product = q_plan_rows(s.m, s.n, s.k, s.copy_a ? q_row_bytes(s.k, *s.tiles) : s.k,
                           s.a_signed && amx, *s.tiles);
+  s.product.streams = !context.options.stays_near(1);
   const size_t packed_bytes = s.panel_bytes + padded_columns(s) * sizeof(int32_t);
   s.few_rows = b == nullptr && !s.trans_b && q_few_rows_pays(s.m);
   s.scratch_bytes = static_cast<size_t>(s.m + 16) * sizeof(int32_t) +
