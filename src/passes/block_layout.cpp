@@ -172,6 +172,7 @@ class BlockLayout {
       return false;
     if (!point && inputs == 1 && group == outputs && alone(node) && takes_long_rows(node, *w))
       return false;
+    if (group == 1 && alone(node) && sums_are_short(node, *w)) return false;
     if (stays_as_it_lies(node, *w, group)) return false;
     const bool plain = reads_as_they_lie(group, inputs, outputs, (*w)[2] * (*w)[3]) &&
                        find(node.input(0)) == nullptr;
@@ -287,6 +288,13 @@ class BlockLayout {
     const int64_t pixels = *height * *width;
     const auto idle = static_cast<double>(blocks_of(pixels) * kBlock - pixels);
     return turned > kGathered + idle / static_cast<double>(pixels);
+  }
+  /// Whether registers hold all inputs of a sum: what takes time then is to write the result, which
+  /// is not turned where lanes are pixels. Short rows of few outputs are gathered for too little.
+  bool sums_are_short(const Node& node, const std::vector<int64_t>& w) const {
+    constexpr int64_t kShortSum = 10, kLongRow = 24;
+    return w[1] * w[2] * w[3] <= kShortSum &&
+           (w[0] > kBlock || rewriter_.dim(node.output(0), -1).value_or(kLongRow) >= kLongRow);
   }
   /// Few outputs would mostly be lanes that hold nothing: where nothing is in blocks before them,
   /// lanes had better be pixels, and what reads few channels reads them as they lie. Large kernels

@@ -222,6 +222,9 @@ bool conv_pixels_pays(const ConvPlan& plan) {
   const int64_t lanes = kernels_of_pixels().lanes, n = row_of_pixels(s, plan.image);
   const int64_t filled = (n + lanes - 1) / lanes * lanes;
   if (s.out_channels <= kFew) return 3 * n >= filled;
+  // Registers hold the windows of short sums, for any number of outputs; they come from one channel
+  // sooner.
+  if (sums_are_short(s) && s.out_channels >= (s.in_channels == 1 ? kFew + 1 : 12)) return false;
   return s.taps() > 1 && s.out_channels <= kMost &&
          s.out_channels * filled < (s.out_channels + kGathered) * n;
 }
