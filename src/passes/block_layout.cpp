@@ -289,12 +289,18 @@ class BlockLayout {
     const auto idle = static_cast<double>(blocks_of(pixels) * kBlock - pixels);
     return turned > kGathered + idle / static_cast<double>(pixels);
   }
-  /// Whether registers hold all inputs of a sum: what takes time then is to write the result, which
-  /// is not turned where lanes are pixels. Short rows of few outputs are gathered for too little.
+  /// Whether a lone convolution sums up so little that to turn its result takes longer than to
+  /// gather windows for lanes that are pixels: few inputs, which come in long rows. Registers hold
+  /// all of a very short sum. More outputs gather for more.
   bool sums_are_short(const Node& node, const std::vector<int64_t>& w) const {
-    constexpr int64_t kShortSum = 10, kLongRow = 24;
-    return w[1] * w[2] * w[3] <= kShortSum &&
-           (w[0] > kBlock || rewriter_.dim(node.output(0), -1).value_or(kLongRow) >= kLongRow);
+    constexpr int64_t kVeryShort = 10, kShort = 32, kShortForMany = 72, kMany = 64;
+    const int64_t inputs = w[1] * w[2] * w[3];
+    const int64_t row = rewriter_.dim(node.output(0), -1).value_or(INT64_MAX);
+    if (inputs <= kVeryShort) return w[0] > kBlock || row >= 24;
+    const auto strides = AttributeReader(node).get_ints("strides");
+    const bool steps =
+        std::any_of(strides.begin(), strides.end(), [](int64_t step) { return step != 1; });
+    return !steps && row >= 48 && inputs <= (w[0] >= kMany ? kShortForMany : kShort);
   }
   /// Few outputs would mostly be lanes that hold nothing: where nothing is in blocks before them,
   /// lanes had better be pixels, and what reads few channels reads them as they lie. Large kernels
