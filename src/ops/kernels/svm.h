@@ -77,13 +77,19 @@ struct SvmClassification {
   template <typename Score>
   int64_t decide_pairs(Score&& score, std::vector<double>& scores,
                        std::vector<double>& votes) const {
-    scores.clear();
+    scores.resize(pairs());
     votes.assign(classes, 0);
-    for (size_t i = 0; i < classes; ++i)
-      for (size_t j = i + 1; j < classes; ++j) {
-        scores.push_back(score(scores.size(), i, j));
-        votes[scores.back() > 0 ? i : j] += 1;
+    size_t pair = 0;
+    for (size_t i = 0; i < classes; ++i) {
+      double won = votes[i];
+      for (size_t j = i + 1; j < classes; ++j, ++pair) {
+        scores[pair] = score(pair, i, j);
+        const double above = scores[pair] > 0 ? 1 : 0;
+        won += above;
+        votes[j] += 1 - above;
       }
+      votes[i] = won;
+    }
     if (probabilities()) scores = class_probabilities(scores);
     return decide(scores, votes);
   }
