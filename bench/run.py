@@ -26,7 +26,7 @@ PEERS = {"openvino": "OpenVINO", "mnn": "MNN", "litert": "LiteRT"}
 SIZES = {
     "bert_base": [("s128", {"batch": 1, "sequence": 128}), ("s16", {"batch": 1, "sequence": 16})],
     "bert_base_f16": [("s128", {"batch": 1, "sequence": 128})],
-    "bert_base_int8": [("s128", {"batch": 1, "sequence": 128})],
+    "bert_base_int8": [(f"s{n}", {"batch": 1, "sequence": n}) for n in (128, 16, 1)],
     "minilm6": [("s64", {"batch": 1, "sequence": 64})],
     "gpt2_decode": [("past 128", {"new": 1, "past": 128})],
     "gpt2_decode_f16": [("past 128", {"new": 1, "past": 128})],
