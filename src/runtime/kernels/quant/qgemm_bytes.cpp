@@ -582,7 +582,9 @@ TOMBOLO_AVX2_INLINE __m256i row_of(const QEnds& e, const __m256i (&sums)[2],
 }
 
 template <int kR, bool kRest>
-TOMBOLO_AVX2_INLINE void store_bytes(const QEnds& e, const __m256i (&sum)[kR][2], int64_t row) {
+TOMBOLO_AVX2_INLINE void store_bytes(const QEnds& ends, const __m256i (&sum)[kR][2], int64_t row) {
+  // Nobody else's: after each store of bytes what others may see is read again.
+  const QEnds e = ends;
   const int64_t ldo = e.ldo;
   std::byte* to = e.out + row * ldo;
   const std::byte* rest = kRest ? e.rest + row * ldo : nullptr;
@@ -607,7 +609,8 @@ TOMBOLO_AVX2_INLINE void store_bytes(const QEnds& e, const __m256i (&sum)[kR][2]
 
 /// Whole panels.
 template <int kR>
-TOMBOLO_AVX2_INLINE void store_words(const QEnds& e, const __m256i (&sum)[kR][2], int64_t row) {
+TOMBOLO_AVX2_INLINE void store_words(const QEnds& ends, const __m256i (&sum)[kR][2], int64_t row) {
+  const QEnds e = ends;
   float* to = reinterpret_cast<float*>(e.out) + row * e.ldo;
 #pragma GCC unroll 8
   for (int r = 0; r < kR; ++r, to += e.ldo)

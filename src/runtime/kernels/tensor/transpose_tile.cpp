@@ -23,29 +23,28 @@ void scalar_tile(const T* x, int64_t x_step, T* y, int64_t y_step, int64_t rows,
 }
 
 #if HWY_TARGET <= HWY_AVX2
-/// Eight rows of eight 32-bit elements, halves of rows from memory beside each other: two rounds
-/// are left, and one store goes to each row.
-HWY_INLINE void tile8(const uint32_t* x, int64_t x_step, uint32_t* y, int64_t y_step) {
+/// Eight rows of four 32-bit elements, one beside another: two rounds are left, and one store goes
+/// to each row.
+HWY_INLINE void tile8x4(const uint32_t* x, int64_t x_step, uint32_t* y, int64_t y_step) {
   const hn::CappedTag<uint32_t, 8> d;
   const hn::Half<decltype(d)> half;
   const hn::RepartitionToWide<decltype(d)> w;
-#pragma GCC unroll 2
-  for (int64_t j = 0; j < 8; j += 4) {
-    const auto load = [&](int64_t i) HWY_ATTR {
-      return hn::Combine(d, hn::LoadU(half, x + (i + 4) * x_step + j),
-                         hn::LoadU(half, x + i * x_step + j));
-    };
-    const auto a = load(0), b = load(1), c = load(2), e = load(3);
-    const auto ab = hn::BitCast(w, hn::InterleaveLower(d, a, b));
-    const auto ce = hn::BitCast(w, hn::InterleaveLower(d, c, e));
-    const auto ab1 = hn::BitCast(w, hn::InterleaveUpper(d, a, b));
-    const auto ce1 = hn::BitCast(w, hn::InterleaveUpper(d, c, e));
-    uint32_t* to = y + j * y_step;
-    hn::StoreU(hn::BitCast(d, hn::InterleaveLower(w, ab, ce)), d, to);
-    hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(w, ab, ce)), d, to + y_step);
-    hn::StoreU(hn::BitCast(d, hn::InterleaveLower(w, ab1, ce1)), d, to + 2 * y_step);
-    hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(w, ab1, ce1)), d, to + 3 * y_step);
-  }
+  const auto load = [&](int64_t i) HWY_ATTR {
+    return hn::Combine(d, hn::LoadU(half, x + (i + 4) * x_step), hn::LoadU(half, x + i * x_step));
+  };
+  const auto a = load(0), b = load(1), c = load(2), e = load(3);
+  const auto ab = hn::BitCast(w, hn::InterleaveLower(d, a, b));
+  const auto ce = hn::BitCast(w, hn::InterleaveLower(d, c, e));
+  const auto ab1 = hn::BitCast(w, hn::InterleaveUpper(d, a, b));
+  const auto ce1 = hn::BitCast(w, hn::InterleaveUpper(d, c, e));
+  hn::StoreU(hn::BitCast(d, hn::InterleaveLower(w, ab, ce)), d, y);
+  hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(w, ab, ce)), d, y + y_step);
+  hn::StoreU(hn::BitCast(d, hn::InterleaveLower(w, ab1, ce1)), d, y + 2 * y_step);
+  hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(w, ab1, ce1)), d, y + 3 * y_step);
+}
+HWY_INLINE void tile8(const uint32_t* x, int64_t x_step, uint32_t* y, int64_t y_step) {
+  tile8x4(x, x_step, y, y_step);
+  tile8x4(x + 4, x_step, y + 4 * y_step, y_step);
 }
 #endif
 
@@ -435,6 +434,8 @@ void tile_of(const T* x, int64_t x_step, T* y, int64_t y_step, int64_t rows, int
 #endif
 #if HWY_TARGET <= HWY_AVX2
     if (shorter >= 8) return with.template operator()<8>(tile8);
+    if (rows >= 16 && columns >= 4)
+      return squares<8, 4>(x, x_step, y, y_step, rows, columns, tile8x4);
 #endif
     if (shorter >= 4) return with.template operator()<4>(tile_square<4, T>);
   } else {
