@@ -42,6 +42,10 @@ namespace hn = hwy::HWY_NAMESPACE;
 template <typename T>
 using PoolCompared = std::conditional_t<sizeof(T) == 1, int32_t, T>;
 
+/// Whether elements far apart are gathered: sixteen take as long as one by one, and more than few.
+template <typename T>
+inline constexpr bool kGathers = HWY_TARGET == HWY_AVX2 && sizeof(T) == 4;
+
 /// Every `stride`-th of the elements from p, of which `left` are wanted.
 template <typename T, class D>
 HWY_INLINE hn::Vec<D> load_every(D d, const T* p, int64_t stride, int64_t left, const T* end) {
@@ -56,6 +60,15 @@ HWY_INLINE hn::Vec<D> load_every(D d, const T* p, int64_t stride, int64_t left, 
   if constexpr (sizeof(T) != 1)
     if (stride == 2 && p + 2 * lanes <= end)
       return hn::ConcatEven(d, hn::LoadU(d, p + lanes), hn::LoadU(d, p));
+#if HWY_TARGET == HWY_AVX2
+  if constexpr (kGathers<T>) {
+    // Those that are not wanted are the first again.
+    const hn::RebindToSigned<D> di;
+    const auto at = hn::Mul(hn::Iota(di, 0), hn::Set(di, static_cast<int32_t>(stride)));
+    const auto wanted = hn::FirstN(di, static_cast<size_t>(std::min(left, lanes)));
+    return hn::GatherIndex(d, p, hn::IfThenElseZero(wanted, at));
+  }
+#endif
   HWY_ALIGN C room[HWY_LANES(C)] = {};
   for (int64_t i = 0; i < std::min(left, lanes); ++i) room[i] = p[i * stride];
   return hn::Load(d, room);
@@ -129,7 +142,7 @@ void places_of(const PoolPlaces& pool, const T* x, int64_t first, T* y, int64_t*
         const int64_t left = whole_to - j, start = j * s.stride[2] - s.pad[2];
         // Elements far apart come one by one: a few are compared as fast as a vector is made of
         // them.
-        if (s.stride[2] > 2 && left <= lanes / 2) {
+        if (s.stride[2] > 2 && left <= (kGathers<T> ? 2 : lanes / 2)) {
           for (int64_t i = j; i < whole_to; ++i) one(i);
           break;
         }
