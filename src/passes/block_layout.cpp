@@ -293,14 +293,15 @@ class BlockLayout {
   /// gather windows for lanes that are pixels: few inputs, which come in long rows. Registers hold
   /// all of a very short sum. More outputs gather for more.
   bool sums_are_short(const Node& node, const std::vector<int64_t>& w) const {
-    constexpr int64_t kVeryShort = 10, kShort = 32, kShortForMany = 72, kMany = 64;
+    constexpr int64_t kVeryShort = 10;  // kMaxShort of the kernels
+    constexpr int64_t kShort = 32, kShortForMany = 72, kMany = 64, kRow = 24, kLongRow = 48;
     const int64_t inputs = w[1] * w[2] * w[3];
     const int64_t row = rewriter_.dim(node.output(0), -1).value_or(INT64_MAX);
-    if (inputs <= kVeryShort) return w[0] > kBlock || row >= 24;
+    if (inputs <= kVeryShort) return w[0] > kBlock || row >= kRow;
     const auto strides = AttributeReader(node).get_ints("strides");
     const bool steps =
         std::any_of(strides.begin(), strides.end(), [](int64_t step) { return step != 1; });
-    return !steps && row >= 48 && inputs <= (w[0] >= kMany ? kShortForMany : kShort);
+    return !steps && row >= kLongRow && inputs <= (w[0] >= kMany ? kShortForMany : kShort);
   }
   /// Few outputs would mostly be lanes that hold nothing: where nothing is in blocks before them,
   /// lanes had better be pixels, and what reads few channels reads them as they lie. Large kernels

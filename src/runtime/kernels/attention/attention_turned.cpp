@@ -171,16 +171,18 @@ size_t packed_floats(const AttentionShape& s) {
                                                : packed_b_floats(s.columns, s.value_size));
 }
 
+/// Keys of a part of the second product: what the first cache holds of it meets all rows.
+constexpr int64_t kKeysAtOnce = 320;
+
 /// y[count, size) = weights [key][query] times values, in packed panels or as they lie, times a
 /// factor for each query.
 void turned_product(int64_t count, int64_t size, bool panels, int64_t keys, const float* weights,
                     int64_t ld, const float* v, int64_t v_step, int64_t panel_step,
                     const float* factors, float* y, int64_t y_step) {
-  constexpr int64_t kMost = 320;
   const GemmTiles& tiles = gemm_tiles();
   const int64_t width = tiles.panel(), height = tiles.tile_rows(count);
   const LastValues last(v, v_step, panels ? 0 : keys, size);
-  const int64_t lie = keys - last.count(), parts = (lie + kMost - 1) / kMost;
+  const int64_t lie = keys - last.count(), parts = (lie + kKeysAtOnce - 1) / kKeysAtOnce;
   const int64_t all = parts + (last.count() > 0 ? 1 : 0);
   GemmTile tile{.lda = ld, .ldc = y_step, .ldi = y_step};
   for (int64_t column = 0; column < size; column += width) {
@@ -206,9 +208,8 @@ void turned_product(int64_t count, int64_t size, bool panels, int64_t keys, cons
 void turned_by_values(int64_t count, int64_t size, int64_t keys, const float* weights, int64_t ld,
                       const float* v, int64_t v_step, const float* factors, float* room, float* y,
                       int64_t y_step) {
-  constexpr int64_t kMost = 320;
   const GemmTiles& tiles = gemm_tiles();
-  const int64_t height = tiles.tile_rows(size), parts = (keys + kMost - 1) / kMost;
+  const int64_t height = tiles.tile_rows(size), parts = (keys + kKeysAtOnce - 1) / kKeysAtOnce;
   GemmTile tile{.lda = v_step, .ldb = ld, .ldc = ld, .cols = ld, .ldi = ld};
   for (int64_t part = 0; part < parts; ++part) {
     const int64_t from = keys * part / parts;
@@ -317,11 +318,14 @@ void run_attention_turned(const AttentionShape& s, const AttentionData& d, float
       for (int64_t line = begin; line < end; ++line) {
         const float* const v = d.v + s.v.at(line / s.kv_heads, line % s.kv_heads);
         float* const to = scratch + static_cast<size_t>(line) * packed_floats(s);
-        if (values_as_rows(s))
-          for (int64_t i = 0; i < s.columns; ++i)
-            std::copy_n(v + i * s.v.step_stride, s.value_size, to + i * s.value_size);
-        else
+        if (values_as_rows(s)) {
+          const auto bytes = static_cast<size_t>(s.value_size) * sizeof(float);
+          copy_strided(reinterpret_cast<const std::byte*>(v),
+                       static_cast<size_t>(s.v.step_stride) * sizeof(float),
+                       reinterpret_cast<std::byte*>(to), bytes, bytes, s.columns);
+        } else {
           pack_b(v, s.v.step_stride, 1, s.columns, s.value_size, 1, to);
+        }
       }
     });
   const int64_t sums = values_as_rows(s) ? s.value_size : 0;

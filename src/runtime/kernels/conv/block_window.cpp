@@ -541,23 +541,21 @@ void run_block_groups(const BlockConvPlan& plan, const float* x, const float* pa
 
 void run_block_pool_rows(const BlockPool& pool, BlockRows in, const float* x, BlockRows out,
                          float* y) {
-  TaskFn* const fn =
-      (pool.average ? TOMBOLO_TARGET(TaskFn, sum_rows) : TOMBOLO_TARGET(TaskFn, max_rows)).get();
   const ConvGeometry s = of_rows(pool.shape, in, out);
+  if (!pool.average) {
+    WindowTask task{s, x, y, 0, out.count};
+    const int64_t apart = 3 * s.taps() * s.out[2];  // a maximum that minds NaN takes three steps
+    const int64_t in_turn = (2 * s.kernel[1] - 1) * s.in[2] + (s.kernel[2] - 1) * s.out[2];
+    if (in_turn <= apart) task.room = thread_floats(2, static_cast<size_t>(max_room(s)));
+    return TOMBOLO_TARGET(TaskFn, max_rows)(task);
+  }
   const auto run = [&](const ConvGeometry& shape, const float* from, float* to, int64_t rows,
                        const float* row_counts, const float* column_counts) {
     WindowTask task{shape, from, to, 0, rows};
     task.row_counts = row_counts;
     task.column_counts = column_counts;
-    fn(task);
+    TOMBOLO_TARGET(TaskFn, sum_rows)(task);
   };
-  if (!pool.average) {
-    WindowTask task{s, x, y, 0, out.count};
-    const int64_t apart = 3 * s.taps() * s.out[2];
-    const int64_t in_turn = (2 * s.kernel[1] - 1) * s.in[2] + (s.kernel[2] - 1) * s.out[2];
-    if (in_turn <= apart) task.room = thread_floats(2, static_cast<size_t>(max_room(s)));
-    return fn(task);
-  }
   const float* const rows = pool.row_counts.data() + out.first;
   const float* const columns = pool.column_counts.data();
   // Large windows: the columns of a row of them first, then what lies side by side.

@@ -218,13 +218,14 @@ bool conv_pixels_pays(const ConvPlan& plan) {
   const ConvGeometry& s = plan.shape;
   // Few outputs do not repay gathering; of more each takes as long as a vector is filled, and
   // gathering is as much as some of them. One position is read where it lies by products, too.
-  constexpr int64_t kFew = 8, kGathered = 6, kMost = 32;
+  constexpr int64_t kFew = 8, kGathered = 6, kMost = 32, kFewOfSeveral = 11;
   const int64_t lanes = kernels_of_pixels().lanes, n = row_of_pixels(s, plan.image);
   const int64_t filled = (n + lanes - 1) / lanes * lanes;
   if (s.out_channels <= kFew) return 3 * n >= filled;
   // Registers hold the windows of short sums, for any number of outputs; they come from one channel
   // sooner.
-  if (sums_are_short(s) && s.out_channels >= (s.in_channels == 1 ? kFew + 1 : 12)) return false;
+  if (sums_are_short(s) && s.out_channels > (s.in_channels == 1 ? kFew : kFewOfSeveral))
+    return false;
   return s.taps() > 1 && s.out_channels <= kMost &&
          s.out_channels * filled < (s.out_channels + kGathered) * n;
 }

@@ -242,12 +242,11 @@ Status run_svm_classifier(KernelRun& run) {
   for_svm_rows(
       run, s.vectors, [] { return Own(); },
       [&](Own& own, int64_t row, const double* x, const double* values) {
-        const int64_t* const starts = rule.starts.data();
         const auto part = [&](size_t line, size_t of) {
-          const int64_t first = starts[of];
+          const int64_t first = rule.starts[of];
           return dot(values + first,
                      s.coefficients.data() + static_cast<int64_t>(line) * s.vectors.count + first,
-                     starts[of + 1] - first);
+                     rule.starts[of + 1] - first);
         };
         const auto score = [&](size_t pair, size_t i, size_t j) {
           const double rho = static_cast<double>(rule.rho[pair]);

@@ -213,8 +213,6 @@ size_t q_stretch_bytes(int64_t stretches, int64_t run, int64_t n, const QTiles& 
 void q_pack_stretches(const uint8_t* x, int64_t row, int64_t column, int64_t stretches, int64_t run,
                       int64_t n, bool flip, std::byte* out, int32_t* sums,
                       const QTiles& tiles = q_tiles());
-/// What serves panels that come with the run.
-const QTiles& q_tiles_of_run();
 /// What serves constant panels of these numbers best for tiles of so many rows; packing may take
 /// its time.
 const QTiles& q_constant_tiles(const uint8_t* x, int64_t row, int64_t column, int64_t k, int64_t n,

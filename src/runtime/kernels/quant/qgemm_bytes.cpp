@@ -310,7 +310,7 @@ TOMBOLO_AVX2_INLINE void accumulate_in_order(const QTile& t, const SortedPanel& 
       _mm_prefetch(line, _MM_HINT_T1);
   }
   constexpr std::make_integer_sequence<int, kR> all_rows;
-  __m256i kept[kR][2];
+  __m256i kept[kR][2];  // apart from what halves add to: one row takes a tenth longer without
   put_sums(kept, sum);
   for (const uint16_t* end = at + 2 * counts[kQFour]; at < end; at += 2) {
     const int64_t x = at[0], y = at[1];

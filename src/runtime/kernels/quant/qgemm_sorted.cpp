@@ -221,25 +221,12 @@ SortedRows& sorted_rows(const SortedProduct& product, int64_t block, size_t firs
   return *now.rows;
 }
 
-namespace {
-
-/// Of pairs of 16-bit numbers, with what becomes of their sums where bytes have no exact product.
-const QTiles& pair_tiles_with_ends() {
-  static const QTiles pairs = with_ends(q_pair_tiles());
-  return pairs;
-}
-bool sorts_bytes() { return active_isa() == Isa::kAvx2 && !has_avx_vnni(); }
-
-}  // namespace
-
-const QTiles& q_tiles_of_run() { return sorts_bytes() ? pair_tiles_with_ends() : q_tiles(); }
-
 const QTiles& q_constant_tiles(const uint8_t* x, int64_t row, int64_t column, int64_t k, int64_t n,
                                bool flip, int64_t rows_of_product) {
   constexpr int64_t kMostGroups = int64_t{1} << 16;  // that an order can name
-  if (!sorts_bytes() || k > kMostGroups) return q_tiles();
+  if (active_isa() != Isa::kAvx2 || has_avx_vnni() || k > kMostGroups) return q_tiles();
   static const QTiles bytes = make_byte_tiles();
-  const QTiles& pairs = pair_tiles_with_ends();
+  const QTiles& pairs = q_pair_tiles();
   if (rows_of_product <= kQUnsortedRows) return bytes;  // pairs take twice as long to come
   // Groups that are multiplied as 16-bit numbers take 20 instructions for 128 products, pairs of
   // such numbers 16, and there is no choice to make: where few of the bytes of some panels fit side

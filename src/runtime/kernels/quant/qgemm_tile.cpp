@@ -85,7 +85,11 @@ QTiles make_pair_tiles() {
                .element = 2,
                .name = "pairs"};
   fill(tiles, std::make_integer_sequence<int, kRows>());
+#if HWY_TARGET == HWY_AVX2
+  return with_ends(tiles);
+#else
   return tiles;
+#endif
 }
 
 /// Bytes of the low eight bits of each lane, which hold them already.

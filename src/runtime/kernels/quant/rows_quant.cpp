@@ -199,7 +199,7 @@ Result<std::unique_ptr<KernelState>> prepare_qmatmul(const PrepareContext& conte
   QMatMulState& s = *state;
   plan_qmatmul(context, kAt, s);
   const Tensor* b = s.b_at.empty() ? context.constant(kAt.b) : nullptr;
-  s.tiles = b == nullptr ? &q_tiles_of_run()
+  s.tiles = b == nullptr ? &q_tiles()
                          : &q_constant_tiles(b->data<uint8_t>(), s.trans_b ? 1 : s.n,
                                              s.trans_b ? s.k : 1, s.k, s.n, !s.b_signed, s.m);
   s.panel_bytes = q_panel_bytes(s.k, s.n, *s.tiles);
