@@ -43,8 +43,9 @@ using V = hn::Vec<F>;
 template <NbitsKind kKind>
 class Weights {
  public:
-  static constexpr int kBits = kKind == NbitsKind::kEight ? 8 : 4;
-  static constexpr int kWords = kBits / 4;  ///< of 8 k
+  static constexpr int kBits = nbits_of(kKind);
+  static constexpr int64_t kStep = kKind == NbitsKind::kTwo ? 16 : 8;  ///< k of `kWords`
+  static constexpr int64_t kWords = kKind == NbitsKind::kEight ? 2 : 1;
 
   explicit Weights(const NbitsPanel& p) {
     if constexpr (kKind == NbitsKind::kTable) {
@@ -56,7 +57,11 @@ class Weights {
 #endif
     }
 #if HWY_TARGET <= HWY_AVX3
-    if constexpr (kKind == NbitsKind::kFour) low_ = hn::Iota(F(), 0.0f);
+    // The lookup takes four bits, whichever of them are the code's.
+    if constexpr (kBits <= 4 && kKind != NbitsKind::kTable) {
+      const hn::RebindToSigned<F> d;
+      low_ = hn::ConvertTo(F(), hn::And(hn::Iota(d, 0), hn::Set(d, (1 << kBits) - 1)));
+    }
 #endif
   }
   /// The next block: its zero points, with 2^23 unless codes are looked up.
@@ -67,7 +72,7 @@ class Weights {
       const auto number = p.has_zeros ? hn::PromoteTo(u, hn::LoadU(bytes, p.zeros(lanes)))
                                       : hn::Set(u, 1u << (kBits - 1));
 #if HWY_TARGET <= HWY_AVX3
-      if constexpr (kKind == NbitsKind::kFour) {
+      if constexpr (kBits <= 4) {
         zero_ = hn::ConvertTo(F(), hn::BitCast(hn::RebindToSigned<F>(), number));
         return;
       }
@@ -75,10 +80,12 @@ class Weights {
       zero_ = hn::BitCast(F(), hn::Or(number, hn::Set(u, 0x4B000000)));
     }
   }
-  /// The words of the next 8 k: the even ones begin in the first, the odd ones in the second.
-  void load(const uint32_t* words, int64_t lanes) {
+  /// The words of 8 of the next kStep k: the even ones begin in the first, the odd ones in the
+  /// second.
+  void load(const uint32_t* words, int64_t lanes, int64_t eight) {
     const U u;
     even_ = hn::LoadU(u, words);
+    if (kKind == NbitsKind::kTwo && eight == 1) even_ = hn::ShiftRight<2>(even_);
     odd_ = kWords == 2 ? hn::LoadU(u, words + lanes) : hn::ShiftRight<4>(even_);
   }
   V even() const { return weight(even_); }
@@ -106,7 +113,7 @@ class Weights {
       return hn::GatherIndex(F(), table_, hn::BitCast(d, hn::And(word, hn::Set(u, 15))));
 #endif
 #if HWY_TARGET <= HWY_AVX3
-    } else if constexpr (kKind == NbitsKind::kFour) {
+    } else if constexpr (kBits <= 4) {
       return hn::Sub(V{_mm512_permutexvar_ps(word.raw, low_.raw)}, zero_);
 #endif
     } else {
@@ -142,20 +149,23 @@ void panel_rows(NbitsPanel p, const float* HWY_RESTRICT a, int64_t lda, const fl
 #pragma GCC unroll 4
       for (int r = 0; r < kR; ++r) even[set][r] = odd[set][r] = hn::Zero(f);
     const float* x = a + b * p.block;
-    for (int64_t k = 0; k < p.block; k += 8, words += weights.kWords * lanes, x += 8) {
+    const float* const end = x + p.block;
+    for (; x < end; words += weights.kWords * lanes) {
       __builtin_prefetch(words + kNbitsAhead / 4);
-      if constexpr (Weights<kKind>::kWords == 2)
-        __builtin_prefetch(words + kNbitsAhead / 4 + lanes);
-      weights.load(words, lanes);
+      if constexpr (weights.kWords == 2) __builtin_prefetch(words + kNbitsAhead / 4 + lanes);
+#pragma GCC unroll 2
+      for (int64_t eight = 0; eight < weights.kStep / 8; ++eight, x += 8) {
+        weights.load(words, lanes, eight);
 #pragma GCC unroll 4
-      for (int j = 0; j < 8; j += 2) {
-        const V w0 = weights.even(), w1 = weights.odd();
-        weights.shift();
-        const int set = j / 2 % kSets;
+        for (int j = 0; j < 8; j += 2) {
+          const V w0 = weights.even(), w1 = weights.odd();
+          weights.shift();
+          const int set = j / 2 % kSets;
 #pragma GCC unroll 4
-        for (int r = 0; r < kR; ++r) {
-          even[set][r] = hn::MulAdd(hn::Set(f, x[r * lda + j]), w0, even[set][r]);
-          odd[set][r] = hn::MulAdd(hn::Set(f, x[r * lda + j + 1]), w1, odd[set][r]);
+          for (int r = 0; r < kR; ++r) {
+            even[set][r] = hn::MulAdd(hn::Set(f, x[r * lda + j]), w0, even[set][r]);
+            odd[set][r] = hn::MulAdd(hn::Set(f, x[r * lda + j + 1]), w1, odd[set][r]);
+          }
         }
       }
     }
@@ -187,6 +197,8 @@ void panel_of(const NbitsPanel& p, int rows, const float* a, int64_t lda, const 
 void panel_any(const NbitsPanel& p, int rows, const float* a, int64_t lda, const float* bias,
                float* out, int64_t ldo, int64_t cols) {
   switch (p.kind) {
+    case NbitsKind::kTwo:
+      return panel_of<NbitsKind::kTwo>(p, rows, a, lda, bias, out, ldo, cols);
     case NbitsKind::kFour:
       return panel_of<NbitsKind::kFour>(p, rows, a, lda, bias, out, ldo, cols);
     case NbitsKind::kEight:
@@ -208,13 +220,16 @@ void widen_of(NbitsPanel p, int64_t from, int64_t to, float* HWY_RESTRICT out, i
     const uint32_t* words = p.words();
     const V scale = hn::LoadU(f, p.scales(lanes));
     weights.next(p, lanes);
-    for (int64_t k = 0; k < p.block; k += 8, words += weights.kWords * lanes) {
-      weights.load(words, lanes);
+    for (int64_t k = 0; k < p.block; k += weights.kStep, words += weights.kWords * lanes) {
+#pragma GCC unroll 2
+      for (int64_t eight = 0; eight < weights.kStep / 8; ++eight) {
+        weights.load(words, lanes, eight);
 #pragma GCC unroll 4
-      for (int j = 0; j < 4; ++j, out += 2 * ldo) {
-        hn::StoreU(hn::Mul(weights.even(), scale), f, out);
-        hn::StoreU(hn::Mul(weights.odd(), scale), f, out + ldo);
-        weights.shift();
+        for (int j = 0; j < 4; ++j, out += 2 * ldo) {
+          hn::StoreU(hn::Mul(weights.even(), scale), f, out);
+          hn::StoreU(hn::Mul(weights.odd(), scale), f, out + ldo);
+          weights.shift();
+        }
       }
     }
   }
@@ -222,6 +237,8 @@ void widen_of(NbitsPanel p, int64_t from, int64_t to, float* HWY_RESTRICT out, i
 
 void widen(const NbitsPanel& p, int64_t from, int64_t to, float* out, int64_t ldo) {
   switch (p.kind) {
+    case NbitsKind::kTwo:
+      return widen_of<NbitsKind::kTwo>(p, from, to, out, ldo);
     case NbitsKind::kFour:
       return widen_of<NbitsKind::kFour>(p, from, to, out, ldo);
     case NbitsKind::kEight:
@@ -300,9 +317,12 @@ HWY_INLINE V pairs(V codes, V bytes) {
 #endif
 }
 /// Codes times bytes without VNNI. Sums of 16 bits are safe: two products of 4 bits and a byte are
-/// 3,810 at most, and eight of those fit. Codes of 8 bits go by halves. kShort: of blocks of 32.
-template <bool kEight, bool kShort, int kR>
+/// 3,840 at most, and eight of those fit; of 2 bits, 768, and 32 do. Codes of 8 bits go by halves.
+/// kShort: of blocks of 32.
+template <NbitsKind kKind, bool kShort, int kR>
 void bytes_tile(const NbitsTile& t) {
+  constexpr bool kEight = kKind == NbitsKind::kEight, kTwo = kKind == NbitsKind::kTwo;
+  constexpr int64_t kSafe = kTwo ? 128 : 32;  ///< k
   const F f;
   const hn::RebindToSigned<F> d;
   const hn::Repartition<int16_t, F> d16;
@@ -310,7 +330,7 @@ void bytes_tile(const NbitsTile& t) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(f));
   constexpr int64_t kAhead = kR <= kNbitsFewRows ? kNbitsAhead : 2048;
   constexpr int64_t kWords = kEight ? 2 : 1;
-  const auto mask = hn::Set(d, 0x0F0F0F0F);
+  const auto mask = hn::Set(d, kTwo ? 0x03030303 : 0x0F0F0F0F);
   const auto ones = hn::Set(d16, 1);
   const auto word_at = [&](const std::byte* p) HWY_ATTR {
     int32_t word;
@@ -328,7 +348,7 @@ void bytes_tile(const NbitsTile& t) {
   for (int64_t b = 0; b < t.blocks; ++b, p.at += step) {
     const hn::Rebind<uint8_t, F> bytes;
     const auto zero = t.has_zeros ? hn::PromoteTo(d, hn::LoadU(bytes, p.zeros(lanes)))
-                                  : hn::Set(d, kEight ? 128 : 8);
+                                  : hn::Set(d, 1 << (nbits_of(kKind) - 1));
     W sum[kR];
 #pragma GCC unroll 8
     for (int r = 0; r < kR; ++r) {
@@ -342,13 +362,11 @@ void bytes_tile(const NbitsTile& t) {
     a += 8 * kR;
     const uint32_t* words = p.words();
     const int64_t block = kShort ? 32 : t.block;
-    for (int64_t k = 0; k < block; k += 32) {
+    for (int64_t k = 0; k < block; k += kSafe) {
       hn::Vec<decltype(d16)> part[kR], high[kR];
 #pragma GCC unroll 8
       for (int r = 0; r < kR; ++r) part[r] = high[r] = hn::Zero(d16);
-      const auto add_eight = [&]() HWY_ATTR {
-        __builtin_prefetch(reinterpret_cast<const std::byte*>(words) + kAhead);
-        const auto word = hn::BitCast(d, hn::LoadU(U(), words));
+      const auto add_eight = [&](auto word) HWY_ATTR {
         const auto first = hn::And(word, mask), second = hn::And(hn::ShiftRight<4>(word), mask);
         if constexpr (kEight) {
           const auto odd = hn::BitCast(d, hn::LoadU(U(), words + lanes));
@@ -366,13 +384,22 @@ void bytes_tile(const NbitsTile& t) {
             part[r] = hn::Add(part[r],
                               hn::Add(product(first, a + 8 * r), product(second, a + 8 * r + 4)));
         }
-        words += kWords * lanes;
         a += 8 * kR;
       };
+      const auto add_words = [&]() HWY_ATTR {
+        __builtin_prefetch(reinterpret_cast<const std::byte*>(words) + kAhead);
+        add_eight(hn::BitCast(d, hn::LoadU(U(), words)));
+        if constexpr (kTwo) {
+          asm("" : "+r"(words));  // read once more: all registers hold sums
+          add_eight(hn::ShiftRight<2>(hn::BitCast(d, hn::LoadU(U(), words))));
+        }
+        words += kWords * lanes;
+      };
+      constexpr int64_t kStep = kTwo ? 16 : 8;
       if constexpr (kShort) {
-        for (int i = 0; i < 4; ++i) add_eight();
+        for (int64_t i = 0; i < 32; i += kStep) add_words();
       } else {
-        for (int64_t j = k; j < k + 32 && j < block; j += 8) add_eight();
+        for (int64_t j = k; j < k + kSafe && j < block; j += kStep) add_words();
       }
 #pragma GCC unroll 8
       for (int r = 0; r < kR; ++r) {
@@ -393,19 +420,20 @@ void bytes_tile(const NbitsTile& t) {
 
 /// Rows whose parts have registers; what is added to once a block may be in memory.
 constexpr int kBytesRows = HWY_TARGET == HWY_AVX3 ? 8 : 6;
-template <bool kEight, bool kShort>
+template <NbitsKind kKind, bool kShort>
 constexpr std::array<void (*)(const NbitsTile&), kBytesRows> kBytesTiles = [
 ]<int... kR>(std::integer_sequence<int, kR...>) {
-  return std::array<void (*)(const NbitsTile&), kBytesRows>{&bytes_tile<kEight, kShort, kR + 1>...};
+  return std::array<void (*)(const NbitsTile&), kBytesRows>{&bytes_tile<kKind, kShort, kR + 1>...};
 }
 (std::make_integer_sequence<int, kBytesRows>());
 void bytes_tiles(const NbitsTile& t, int rows) {
-  const auto at = static_cast<size_t>(rows - 1);
-  const bool eight = t.kind == NbitsKind::kEight;
-  if (t.block == 32)
-    (eight ? kBytesTiles<true, true> : kBytesTiles<false, true>)[at](t);
-  else
-    (eight ? kBytesTiles<true, false> : kBytesTiles<false, false>)[at](t);
+  const auto run = [&]<NbitsKind kKind>() {
+    const auto& tiles = t.block == 32 ? kBytesTiles<kKind, true> : kBytesTiles<kKind, false>;
+    tiles[static_cast<size_t>(rows - 1)](t);
+  };
+  if (t.kind == NbitsKind::kTwo) return run.template operator()<NbitsKind::kTwo>();
+  if (t.kind == NbitsKind::kEight) return run.template operator()<NbitsKind::kEight>();
+  run.template operator()<NbitsKind::kFour>();
 }
 int bytes_rows() { return kBytesRows; }
 #endif
@@ -553,11 +581,11 @@ bool gemm_parts(const NbitsShape& s, int64_t m, const float* a, const std::byte*
 
 /// Whether three products of bytes take less time than one of floats, for which codes are widened
 /// first: unless many rows share that, sums are of short blocks, or so few columns meet the bytes
-/// of a row that making them takes longer. Without VNNI only those of a row or two with codes of 4
-/// bits.
+/// of a row that making them takes longer. Without VNNI only those of a row or two with codes of 2
+/// or 4 bits.
 bool parts_pay(const NbitsShape& s, int64_t m) {
   if (nbits_vnni_tile() == nullptr)
-    return m <= 2 && s.kind == NbitsKind::kFour && s.n >= 40 * m && nbits_has_bytes();
+    return m <= 2 && s.kind != NbitsKind::kEight && s.n >= 40 * m && nbits_has_bytes();
   // In quarters of what a product of floats takes, per row and k: what a column gains, less what a
   // block and a result cost, against what it takes to split a number. One row or two share nothing,
   // of up to eight both ways take as long for a result.

@@ -1,17 +1,27 @@
 #pragma once
 
-// Products with weights of 4 or 8 bits in blocks along k that share a scale and a zero point, or of
-// 4 bits that choose among 16 values. Packed: panels of one vector of columns, block by block: for
-// every 8 k one 32-bit word a column, the first k in the lowest bits, or, of 8 bits, a word of the
-// even k and one of the odd ones; then the scales; then, where they are not all in the middle, the
-// zero points as bytes. What a product needs lies in one piece, in the order in which it is read.
+// Products with weights of 2, 4 or 8 bits in blocks along k that share a scale and a zero point, or
+// of 4 bits that choose among 16 values. Packed: panels of one vector of columns, block by block:
+// for every 8 k one 32-bit word a column, the first k in the lowest bits, or, of 8 bits, a word of
+// the even k and one of the odd ones, or, of 2 bits, for every 16 k the word that their first half
+// would have with 4 bits, and that of the second half two bits above it; then the scales; then,
+// where they are not all in the middle, the zero points as bytes. What a product needs lies in one
+// piece, in the order in which it is read.
 
 #include <cstddef>
 #include <cstdint>
 
 namespace tombolo {
 
-enum class NbitsKind : uint8_t { kFour, kEight, kTable };
+enum class NbitsKind : uint8_t { kTwo, kFour, kEight, kTable };
+constexpr int nbits_of(NbitsKind kind) {
+  return kind == NbitsKind::kTwo ? 2 : kind == NbitsKind::kEight ? 8 : 4;
+}
+/// How codes of `bits` (2, 4 or 8) are packed: of 2 bits as of 4 where blocks are no whole words.
+constexpr NbitsKind nbits_kind(int64_t bits, int64_t block) {
+  if (bits == 8) return NbitsKind::kEight;
+  return bits == 2 && block % 16 == 0 ? NbitsKind::kTwo : NbitsKind::kFour;
+}
 
 struct NbitsShape {
   int64_t n, k, block;
@@ -21,10 +31,10 @@ struct NbitsShape {
   bool one_scale = false;        ///< for all blocks of a column, and one zero point
   int64_t blocks() const { return (k + block - 1) / block; }
   int64_t words() const { return blocks() * block / 8; }  ///< of 8 k, of a column
-  int bits() const { return kind == NbitsKind::kEight ? 8 : 4; }
+  int bits() const { return nbits_of(kind); }             ///< as they are packed
 };
 
-/// Weights as models have them. Codes of 2 bits are packed as codes of 4: they need zero points.
+/// Weights as models have them. Codes of 2 bits that are packed as of 4 need zero points.
 struct NbitsWeights {
   const uint8_t* codes;
   int64_t row_bytes;  ///< of a column of the product, whose k begin at a byte

@@ -38,7 +38,8 @@ std::array<uint32_t, 2> words_of(const NbitsWeights& w, const uint8_t* row, int6
 
 void nbits_pack(const NbitsShape& s, const NbitsWeights& w, std::byte* packed) {
   const int64_t width = nbits_panel(), blocks = s.blocks(), eights = s.block / 8;
-  const int64_t each = s.bits() / 4;
+  const bool twos = s.kind == NbitsKind::kTwo;
+  const int64_t each = s.kind == NbitsKind::kEight ? 2 : 1, step = twos ? 2 : 1;
   parallel(nbits_panels(s), 1, [&](int64_t begin, int64_t end) {
     for (int64_t p = begin; p < end; ++p) {
       const NbitsPanel panel = nbits_panel_at(s, packed, p);
@@ -49,11 +50,14 @@ void nbits_pack(const NbitsShape& s, const NbitsWeights& w, std::byte* packed) {
         for (int64_t c = 0; c < width; ++c) {
           const int64_t column = p * width + c;
           const bool inside = column < s.n;
-          for (int64_t i = 0; i < eights; ++i) {
+          const uint8_t* row = w.codes + column * w.row_bytes;
+          for (int64_t i = 0; i < eights; i += step) {
             std::array<uint32_t, 2> words = {};
-            if (inside) words = words_of(w, w.codes + column * w.row_bytes, b * eights + i);
+            if (inside) words = words_of(w, row, b * eights + i);
+            if (inside && twos) words[0] |= words_of(w, row, b * eights + i + 1)[0] << 2;
             for (int64_t j = 0; j < each; ++j)
-              std::memcpy(to + ((i * each + j) * width + c) * 4, &words[static_cast<size_t>(j)], 4);
+              std::memcpy(to + ((i / step * each + j) * width + c) * 4,
+                          &words[static_cast<size_t>(j)], 4);
           }
           to_scales[c] = inside ? w.scales[column * blocks + b] : 0.0f;
           if (s.has_zeros) to_zeros[c] = inside ? w.zeros[column * blocks + b] : uint8_t{0};

@@ -14,7 +14,7 @@ struct NbitsPanel {
   NbitsKind kind;
   const float* table;
 
-  int64_t bytes() const { return kind == NbitsKind::kEight ? block : block / 2; }  ///< of a column
+  int64_t bytes() const { return block * nbits_of(kind) / 8; }  ///< of a column
   int64_t step(int64_t lanes) const { return lanes * (bytes() + 4 + (has_zeros ? 1 : 0)); }
   const uint32_t* words() const { return reinterpret_cast<const uint32_t*>(at); }
   const float* scales(int64_t lanes) const {

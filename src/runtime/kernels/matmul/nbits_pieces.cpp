@@ -302,8 +302,9 @@ class Product {
 }  // namespace
 
 bool nbits_pieces_fit(const NbitsShape& s, int64_t m) {
-  // Of fewer rows vectors take less time than widening for them; codes of 8 bits take more of that.
-  const int64_t least = s.kind == NbitsKind::kEight ? 13 : 10;
+  // Of fewer rows vectors take less time than widening for them; codes of 2 and 8 bits take more of
+  // that.
+  const int64_t least = s.kind == NbitsKind::kFour ? 10 : 13;
   return m >= least && s.block % 32 == 0 && s.kind != NbitsKind::kTable && has_amx_bf16();
 }
 

@@ -105,11 +105,13 @@ bool plan_layer(const KernelQuery& q, const ExpertsState& s, size_t number, Expe
     return false;
   layer.bits = static_cast<int>(bits);
   layer.row_bytes = layer.in * bits / 8;
+  const int64_t block = given > 0 ? given : (layer.in + 15) / 16 * 16;
+  const NbitsKind kind = nbits_kind(bits, block);
   layer.shape = {.n = layer.out,
                  .k = layer.in,
-                 .block = given > 0 ? given : (layer.in + 15) / 16 * 16,
-                 .has_zeros = q.has_input(layer.zeros) || bits == 2,
-                 .kind = bits == 8 ? NbitsKind::kEight : NbitsKind::kFour};
+                 .block = block,
+                 .has_zeros = q.has_input(layer.zeros) || nbits_of(kind) != bits,
+                 .kind = kind};
   const int64_t blocks = layer.shape.blocks();
   layer.packed_bytes = (nbits_packed_bytes(layer.shape) + 63) / 64 * 64;
   if (q.dtype(layer.weights) != DType::kUInt8 ||

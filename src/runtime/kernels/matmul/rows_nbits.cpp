@@ -1,4 +1,4 @@
-// MatMulNBits with 2, 4 and 8 bits, and MatMulBnb4, of com.microsoft: weights stay at 4 or 8 bits
+// MatMulNBits with 2, 4 and 8 bits, and MatMulBnb4, of com.microsoft: weights stay at so many bits
 // in memory.
 
 #include <algorithm>
@@ -60,7 +60,7 @@ bool plan_nbits(const KernelQuery& q, NbitsState& s) {
   s.shape = {.n = attributes.get_int("N", 0),
              .k = attributes.get_int("K", 0),
              .block = attributes.get_int("block_size", 0),
-             .kind = bits == 8 ? NbitsKind::kEight : NbitsKind::kFour};
+             .kind = nbits_kind(bits, attributes.get_int("block_size", 0))};
   const NbitsShape& shape = s.shape;
   if ((bits != 2 && bits != 4 && bits != 8) || attributes.get_int("weight_prepacked", 0) != 0 ||
       !is_plain(shape) || shape.block % 8 != 0)
@@ -83,7 +83,7 @@ bool plan_nbits(const KernelQuery& q, NbitsState& s) {
       (q.dims(5).size() != 1 || q.dims(5)[0] != shape.n || q.dtype(5) != q.dtype(0)))
     return false;
   s.rows = element_count(a) / shape.k;
-  s.shape.has_zeros = q.has_input(3) || bits == 2;
+  s.shape.has_zeros = q.has_input(3) || shape.bits() != bits;
   s.bytes = nbits_may_round(shape, attributes.get_int("accuracy_level", 0), q.options.fast_math);
   s.output = Dims(a);
   s.output[static_cast<uint32_t>(a.size() - 1)] = shape.n;
