@@ -58,13 +58,24 @@ void transpose_floats(const float* x, float* y, int64_t rows, int64_t columns) {
                  rows, rows, columns, sizeof(float));
 }
 
-/// Rows shorter than these leave most of a vector empty: they are worked on as columns.
-constexpr int64_t kShortRow = 12, kShortRows = 64;
+/// Rows that are worked on as columns, at most: many have their sums in vectors at once, where one
+/// has what lanes hold added up.
+constexpr int64_t kShortRows = 64;
+
+/// Blocks of `columns` columns that are turned together.
+int64_t blocks_together(int64_t columns) { return std::max<int64_t>(16, kShortRows / columns); }
+
+/// Whether that takes less time than to work on rows, with what there is to turn.
+bool works_on_columns(const SoftmaxState& s) {
+  constexpr int64_t kNear = 8192;  // floats in the first cache
+  if (s.inner > 1) return s.length * s.inner * blocks_together(s.inner) <= kNear;
+  return s.length < (vector_floats() >= 16 ? 40 : 12);
+}
 
 /// Blocks of n rows with few columns, some blocks side by side.
 void softmax_short_rows(const float* x, float* y, int64_t blocks, int64_t n, int64_t columns,
                         bool logarithm) {
-  const int64_t size = n * columns, together = std::max<int64_t>(16, kShortRows / columns);
+  const int64_t size = n * columns, together = blocks_together(columns);
   float* const turned = thread_floats(1, static_cast<size_t>(size * together));
   for (; blocks > 0; blocks -= together, x += size * together, y += size * together) {
     const int64_t some = std::min(blocks, together), width = some * columns;
@@ -76,7 +87,7 @@ void softmax_short_rows(const float* x, float* y, int64_t blocks, int64_t n, int
 
 /// Blocks of [length, inner] one behind the other, of few columns.
 void softmax_blocks(const float* x, float* y, int64_t blocks, const SoftmaxState& s) {
-  if (s.length < kShortRow && s.outer >= 16)
+  if (s.outer >= 16 && works_on_columns(s))
     return softmax_short_rows(x, y, blocks, s.length, s.inner, s.logarithm);
   if (s.inner == 1) return softmax_rows(x, y, blocks, s.length, s.logarithm);
   const int64_t size = s.length * s.inner;
