@@ -153,11 +153,17 @@ void pack_tile(const Product& p, int64_t row, int64_t rows, int64_t k0, int64_t 
 /// for each k, perhaps.
 constexpr int64_t kTurnedPanels = 4;
 
+/// Sums in registers, of rows that lie one behind the other; or null.
+GemmRowsFn* short_rows_of(const Product& p, const GemmTiles& tiles) {
+  return p.k <= kMaxShort && !p.turned && p.packed == nullptr ? tiles.short_rows[p.k] : nullptr;
+}
+
 /// Whether a block goes down its rows, with all panels of each tile before the next: sums so short
 /// take no longer than to write them, which is best done in long runs. B stays in the second cache.
 bool goes_by_rows(const Product& p, const GemmTiles& tiles, int64_t rows, int64_t panels) {
   constexpr int64_t kShort = 256;
-  return p.format == PanelFormat::kFloat32 && p.k >= 1 && p.k <= kShort && panels > 1 &&
+  return p.format == PanelFormat::kFloat32 && p.k >= 1 && p.k <= kShort &&
+         (panels > 1 || (p.n % tiles.lanes == 0 && short_rows_of(p, tiles) != nullptr)) &&
          rows > std::max<int64_t>(tiles.max_rows, kMaxWideRows) && !p.e.backwards &&
          p.k * panels * tiles.panel() * 4 <= near_bytes();
 }
@@ -166,8 +172,7 @@ bool goes_by_rows(const Product& p, const GemmTiles& tiles, int64_t rows, int64_
 void block_by_rows(const Product& p, const GemmTiles& tiles, int64_t row, int64_t rows,
                    int64_t from, int64_t to) {
   const bool side_by_side = p.turned || p.packed != nullptr;
-  GemmRowsFn* const short_rows =
-      p.k <= kMaxShort && !side_by_side ? tiles.short_rows[p.k] : nullptr;
+  GemmRowsFn* const short_rows = short_rows_of(p, tiles);
   constexpr int64_t kShortRows = 32;  // of C, so that they stay near until they are whole
   const int64_t width = tiles.panel();
   const int64_t turns = tiles_of(short_rows != nullptr ? kShortRows : tiles.max_rows, rows);

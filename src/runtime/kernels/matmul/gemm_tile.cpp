@@ -171,73 +171,69 @@ void wide(const GemmTile& t) {
   finish(t, acc);
 }
 
-/// GemmTiles::short_rows. Whole panels, or columns of one; `plain`: sums are the result.
-template <int kK, bool kWhole, bool kPlain>
+/// GemmTiles::short_rows, of kV vectors of columns: whole ones, or the columns of a panel that
+/// there are; `plain`: sums are the result.
+template <int kK, int kV, bool kWhole, bool kPlain>
 void short_sums(const GemmTile& t, int64_t rows) {
   const F f;
   const auto lanes = static_cast<int64_t>(hn::Lanes(f));
-  V b[kK][2];
+  V b[kK][kV];
 #pragma GCC unroll 16
   for (int k = 0; k < kK; ++k)
-    for (int v = 0; v < 2; ++v) b[k][v] = hn::LoadU(f, t.b + k * t.ldb + v * lanes);
+    for (int v = 0; v < kV; ++v) b[k][v] = hn::LoadU(f, t.b + k * t.ldb + v * lanes);
   const float* HWY_RESTRICT a = t.a;
   float* c = t.c;
-  const int64_t lda = t.lda, ldc = t.ldc, right_lanes = t.cols - lanes;
+  const int64_t lda = t.lda, ldc = t.ldc;
   const auto load = [&](const float* from, int v) HWY_ATTR __attribute__((always_inline)) {
     if constexpr (kWhole) return hn::LoadU(f, from + v * lanes);
-    if (v == 0) return load_n(f, from, t.cols);
-    return right_lanes > 0 ? load_n(f, from + lanes, right_lanes) : hn::Zero(f);
+    return t.cols > v * lanes ? load_n(f, from + v * lanes, t.cols - v * lanes) : hn::Zero(f);
   };
   const bool columns = t.col_bias != nullptr, clamp = t.clamp;
-  const V left_bias = columns ? load(t.col_bias, 0) : hn::Zero(f);
-  const V right_bias = columns ? load(t.col_bias, 1) : hn::Zero(f);
+  V bias[kV];
+  for (int v = 0; v < kV; ++v) bias[v] = columns ? load(t.col_bias, v) : hn::Zero(f);
   const V lo = hn::Set(f, t.lo), hi = hn::Set(f, t.hi);
   const float* const row_bias = t.row_bias;
   const float* init = t.init;
   for (int64_t r = 0; r < rows; ++r, a += lda, c += ldc) {
-    V left = hn::Zero(f), right = left;
+    V sum[kV];
+#pragma GCC unroll 2
+    for (int v = 0; v < kV; ++v) sum[v] = hn::Zero(f);
 #pragma GCC unroll 16
     for (int k = 0; k < kK; ++k) {
       const V av = hn::Set(f, a[k]);
-      left = hn::MulAdd(av, b[k][0], left);
-      right = hn::MulAdd(av, b[k][1], right);
+#pragma GCC unroll 2
+      for (int v = 0; v < kV; ++v) sum[v] = hn::MulAdd(av, b[k][v], sum[v]);
     }
+    const auto each = [&](auto&& made) HWY_ATTR __attribute__((always_inline)) {
+#pragma GCC unroll 2
+      for (int v = 0; v < kV; ++v) sum[v] = made(sum[v], v);
+    };
     // In the order of finish_whole().
-    if (!kPlain && row_bias != nullptr) {
-      left = hn::Add(left, hn::Set(f, row_bias[r]));
-      right = hn::Add(right, hn::Set(f, row_bias[r]));
-    }
-    if (!kPlain && columns) {
-      left = hn::Add(left, left_bias);
-      right = hn::Add(right, right_bias);
-    }
+    if (!kPlain && row_bias != nullptr)
+      each([&](V x, int) HWY_ATTR { return hn::Add(x, hn::Set(f, row_bias[r])); });
+    if (!kPlain && columns) each([&](V x, int v) HWY_ATTR { return hn::Add(x, bias[v]); });
     if (!kPlain && init != nullptr) {
-      left = hn::Add(left, load(init, 0));
-      right = hn::Add(right, load(init, 1));
+      each([&](V x, int v) HWY_ATTR { return hn::Add(x, load(init, v)); });
       init += t.ldi;
     }
-    if (!kPlain && clamp) {
-      left = min_of(hi, max_of(lo, left));
-      right = min_of(hi, max_of(lo, right));
-    }
-    if constexpr (kWhole) {
-      hn::StoreU(left, f, c);
-      hn::StoreU(right, f, c + lanes);
-    } else {
-      store_n(left, f, c, t.cols);
-      if (right_lanes > 0) store_n(right, f, c + lanes, right_lanes);
-    }
+    if (!kPlain && clamp) each([&](V x, int) HWY_ATTR { return min_of(hi, max_of(lo, x)); });
+#pragma GCC unroll 2
+    for (int v = 0; v < kV; ++v)
+      if constexpr (kWhole)
+        hn::StoreU(sum[v], f, c + v * lanes);
+      else if (t.cols > v * lanes)
+        store_n(sum[v], f, c + v * lanes, t.cols - v * lanes);
   }
 }
 template <int kK>
 void short_rows(const GemmTile& t, int64_t rows) {
-  if (t.cols < 2 * static_cast<int64_t>(hn::Lanes(F())))
-    return short_sums<kK, false, false>(t, rows);
+  const auto lanes = static_cast<int64_t>(hn::Lanes(F()));
   const bool more = t.row_bias != nullptr || t.col_bias != nullptr || t.init != nullptr || t.clamp;
-  if (more)
-    short_sums<kK, true, false>(t, rows);
-  else
-    short_sums<kK, true, true>(t, rows);
+  if (t.cols >= 2 * lanes)
+    return more ? short_sums<kK, 2, true, false>(t, rows) : short_sums<kK, 2, true, true>(t, rows);
+  if (t.cols == lanes)
+    return more ? short_sums<kK, 1, true, false>(t, rows) : short_sums<kK, 1, true, true>(t, rows);
+  short_sums<kK, 2, false, false>(t, rows);
 }
 
 /// GemmTiles::pack_rows.

@@ -8,7 +8,7 @@
 #include "runtime/kernels/kernel.h"
 #include "runtime/kernels/norm/lp_rows.h"
 #include "runtime/kernels/norm/moments.h"
-#include "runtime/kernels/tensor/transpose_tile.h"
+#include "runtime/kernels/tensor/turned_blocks.h"
 
 namespace tombolo {
 namespace {
@@ -94,6 +94,24 @@ void lp_lines(const KernelRun& run, const LpState& s, const T* from, T* to) {
   });
 }
 
+/// Blocks of few columns, some turned together.
+template <typename T>
+void lp_turned(const KernelRun& run, const LpState& s, const T* from, T* to, int64_t together) {
+  const int64_t block = s.length * s.inner;
+  constexpr int64_t kSize = sizeof(T);
+  run.parallel_for(s.outer, std::max(together, grain_of(block)), [&](int64_t begin, int64_t end) {
+    alignas(64) std::byte turned[kTurnedBytes];
+    auto* const lines = reinterpret_cast<T*>(turned);
+    for (int64_t at = begin; at < end; at += together) {
+      const int64_t count = std::min(together, end - at), width = count * s.inner;
+      turn_blocks(reinterpret_cast<const std::byte*>(from + at * block), count, block, kSize,
+                  turned);
+      lp_columns(s.squares, lines, s.length, width, width, lines);
+      turn_blocks_back(turned, count, block, kSize, reinterpret_cast<std::byte*>(to + at * block));
+    }
+  });
+}
+
 template <typename T>
 void lp_any(const KernelRun& run, const LpState& s, const T* from, T* to) {
   if (s.inner == 1) {
@@ -102,6 +120,8 @@ void lp_any(const KernelRun& run, const LpState& s, const T* from, T* to) {
     });
     return;
   }
+  if (const int64_t together = blocks_to_turn(s.outer, s.length, s.inner, sizeof(T)); together != 0)
+    return lp_turned(run, s, from, to, together);
   constexpr int64_t kNarrow = 8;
   if (s.inner >= kNarrow) return lp_blocks(run, s, from, to);
   lp_lines(run, s, from, to);

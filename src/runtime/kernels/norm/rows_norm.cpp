@@ -11,7 +11,7 @@
 #include "runtime/kernels/matmul/gemm.h"
 #include "runtime/kernels/norm/layer_rows.h"
 #include "runtime/kernels/reduce/rows.h"
-#include "runtime/kernels/tensor/transpose_tile.h"
+#include "runtime/kernels/tensor/turned_blocks.h"
 
 namespace tombolo {
 namespace {
@@ -58,37 +58,32 @@ void transpose_floats(const float* x, float* y, int64_t rows, int64_t columns) {
                  rows, rows, columns, sizeof(float));
 }
 
-/// Rows that are worked on as columns, at most: many have their sums in vectors at once, where one
-/// has what lanes hold added up.
-constexpr int64_t kShortRows = 64;
-
-/// Blocks of `columns` columns that are turned together.
-int64_t blocks_together(int64_t columns) { return std::max<int64_t>(16, kShortRows / columns); }
-
-/// Whether that takes less time than to work on rows, with what there is to turn.
-bool works_on_columns(const SoftmaxState& s) {
-  constexpr int64_t kNear = 8192;  // floats in the first cache
-  if (s.inner > 1) return s.length * s.inner * blocks_together(s.inner) <= kNear;
-  return s.length < (vector_floats() >= 16 ? 40 : 12);
+/// How many blocks of short lines, or of few columns, are worked on as columns: many have their
+/// sums in vectors at once, where one has what lanes hold added up. 0: that takes no less time with
+/// what there is to turn.
+int64_t blocks_as_columns(const SoftmaxState& s) {
+  if (s.inner == 1 && s.length >= (vector_floats() >= 16 ? 40 : 12)) return 0;
+  const int64_t together = blocks_to_turn(s.outer, s.length, s.inner, sizeof(float));
+  return together >= 16 ? together : 0;
 }
 
-/// Blocks of n rows with few columns, some blocks side by side.
-void softmax_short_rows(const float* x, float* y, int64_t blocks, int64_t n, int64_t columns,
-                        bool logarithm) {
-  const int64_t size = n * columns, together = blocks_together(columns);
-  float* const turned = thread_floats(1, static_cast<size_t>(size * together));
+void softmax_turned(const float* x, float* y, int64_t blocks, int64_t together,
+                    const SoftmaxState& s) {
+  const int64_t size = s.length * s.inner;
+  alignas(64) std::byte turned[kTurnedBytes];
+  auto* const columns = reinterpret_cast<float*>(turned);
   for (; blocks > 0; blocks -= together, x += size * together, y += size * together) {
-    const int64_t some = std::min(blocks, together), width = some * columns;
-    transpose_floats(x, turned, some, size);
-    softmax_columns(turned, turned, n, width, width, logarithm);
-    transpose_floats(turned, y, size, some);
+    const int64_t some = std::min(blocks, together), width = some * s.inner;
+    turn_blocks(reinterpret_cast<const std::byte*>(x), some, size, sizeof(float), turned);
+    softmax_columns(columns, columns, s.length, width, width, s.logarithm);
+    turn_blocks_back(turned, some, size, sizeof(float), reinterpret_cast<std::byte*>(y));
   }
 }
 
 /// Blocks of [length, inner] one behind the other, of few columns.
 void softmax_blocks(const float* x, float* y, int64_t blocks, const SoftmaxState& s) {
-  if (s.outer >= 16 && works_on_columns(s))
-    return softmax_short_rows(x, y, blocks, s.length, s.inner, s.logarithm);
+  if (const int64_t together = blocks_as_columns(s); together != 0)
+    return softmax_turned(x, y, blocks, together, s);
   if (s.inner == 1) return softmax_rows(x, y, blocks, s.length, s.logarithm);
   const int64_t size = s.length * s.inner;
   float* const rows = thread_floats(1, static_cast<size_t>(size));

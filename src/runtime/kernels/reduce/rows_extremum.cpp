@@ -7,7 +7,7 @@
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/kernel.h"
 #include "runtime/kernels/reduce/extremum.h"
-#include "runtime/kernels/tensor/transpose_tile.h"
+#include "runtime/kernels/tensor/turned_blocks.h"
 
 namespace tombolo {
 namespace {
@@ -80,33 +80,22 @@ void short_floats(const ExtremumState& s, const Tensor& x, int64_t strip, int64_
   }
 }
 
-constexpr int64_t kTurnedBytes = 32768, kMostTurned = 64;
-
-/// How many blocks of few columns are turned together, so that lines lie side by side; 0: none.
-int64_t turned_together(const ExtremumState& s, int64_t size) {
-  constexpr int64_t kFewColumns = 16, kLeast = 16;
-  if (s.inner == 1 || s.inner >= kFewColumns || s.outer < kLeast) return 0;
-  const int64_t together = std::min(kMostTurned, kTurnedBytes / (s.length * s.inner * size));
-  return together >= kLeast ? together : 0;
-}
-
-/// Blocks [begin, end), so many at a time.
+/// Blocks [begin, end), some turned together.
 void extremum_turned(const ExtremumState& s, const Tensor& x, int64_t together, int64_t begin,
                      int64_t end, int64_t* places) {
   const auto size = static_cast<int64_t>(bytes_of(x.dtype()));
   const int64_t block = s.length * s.inner;
   alignas(64) std::byte turned[kTurnedBytes];
-  int64_t found[kMostTurned];
+  int64_t found[kMostTurnedLines];
   Extremum extremum = s.extremum;
-  extremum.step = s.inner * together;
   for (int64_t first = begin; first < end; first += together) {
     const int64_t count = std::min(together, end - first);
-    transpose_tile(x.data<std::byte>() + first * block * size, block, turned, together, count,
-                   block, size);
-    for (int64_t column = 0; column < s.inner; ++column) {
-      extremum_places(extremum, x.dtype(), turned + column * together * size, count, found);
-      for (int64_t i = 0; i < count; ++i) places[(first + i) * s.inner + column] = found[i];
-    }
+    turn_blocks(x.data<std::byte>() + first * block * size, count, block, size, turned);
+    extremum.step = s.inner * count;
+    extremum_places(extremum, x.dtype(), turned, s.inner * count, found);
+    for (int64_t i = 0; i < count; ++i)
+      for (int64_t column = 0; column < s.inner; ++column)
+        places[(first + i) * s.inner + column] = found[column * count + i];
   }
 }
 
@@ -118,7 +107,9 @@ Status run_extremum(KernelRun& run) {
   const auto size = static_cast<int64_t>(bytes_of(given.dtype()));
   int64_t* places = y->data<int64_t>();
   const bool shorts = is_short_float(given.dtype());
-  if (const int64_t together = shorts ? 0 : turned_together(s, size); together != 0) {
+  const int64_t together =
+      shorts || s.inner == 1 ? 0 : blocks_to_turn(s.outer, s.length, s.inner, size);
+  if (together != 0) {
     run.parallel_for(s.outer, std::max(together, (1 << 15) / (s.length * s.inner)),
                      [&](int64_t begin, int64_t end) {
                        extremum_turned(s, given, together, begin, end, places);

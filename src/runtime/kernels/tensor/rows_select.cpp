@@ -14,6 +14,7 @@
 #include "runtime/kernels/reduce/extremum.h"
 #include "runtime/kernels/tensor/axis_lines.h"
 #include "runtime/kernels/tensor/lookup.h"
+#include "runtime/kernels/tensor/turned_blocks.h"
 
 namespace tombolo {
 namespace {
@@ -34,10 +35,53 @@ Result<std::unique_ptr<KernelState>> prepare_hardmax(const PrepareContext& q) {
   plan_hardmax(q, *state);
   return state;
 }
+/// `count` lines, `next` apart, of numbers `step` apart.
+template <typename T>
+void hardmax_lines(const T* x, int64_t n, int64_t step, int64_t count, int64_t next, DType dtype,
+                   int64_t* places, T* y) {
+  extremum_places({.n = n, .step = step}, dtype, x, count, places);
+  if (step == 1)
+    std::memset(y, 0, static_cast<size_t>(count * n) * sizeof(T));
+  else
+    for (int64_t i = 0; i < n; ++i)
+      std::memset(y + i * step, 0, static_cast<size_t>(count) * sizeof(T));
+  for (int64_t j = 0; j < count; ++j) {
+    const T* line = x + j * next;
+    int64_t place = places[j];
+    if (line[place * step] != line[place * step]) {  // a NaN is no maximum here
+      place = 0;
+      for (int64_t i = 1; i < n; ++i)
+        if (line[place * step] < line[i * step]) place = i;
+    }
+    y[j * next + place * step] = 1;
+  }
+}
+
 template <typename T>
 void hardmax(KernelRun& run, const AxisLines& s, T* to) {
   const DType dtype = run.input(0).dtype();
   const T* from = run.data<T>(0);
+  constexpr int64_t kSize = sizeof(T);
+  if (const int64_t together = blocks_to_turn(s.outer, s.length, s.inner, kSize);
+      together != 0 && s.inner != 1) {
+    const int64_t block = s.length * s.inner;
+    run.parallel_for(s.outer, std::max(together, grain_of(block, 1 << 14)),
+                     [&](int64_t begin, int64_t end) {
+                       alignas(64) std::byte turned[kTurnedBytes], made[kTurnedBytes];
+                       int64_t places[kMostTurnedLines];
+                       for (int64_t at = begin; at < end; at += together) {
+                         const int64_t count = std::min(together, end - at);
+                         const int64_t lines = count * s.inner;
+                         turn_blocks(reinterpret_cast<const std::byte*>(from + at * block), count,
+                                     block, kSize, turned);
+                         hardmax_lines(reinterpret_cast<const T*>(turned), s.length, lines, lines,
+                                       1, dtype, places, reinterpret_cast<T*>(made));
+                         turn_blocks_back(made, count, block, kSize,
+                                          reinterpret_cast<std::byte*>(to + at * block));
+                       }
+                     });
+    return;
+  }
   // Lines one behind the other, or side by side, some at a time; no more than stay near.
   constexpr int64_t kLines = 256, kNear = 1 << 14;
   const int64_t step = s.inner, next = s.inner == 1 ? s.length : 1;
@@ -50,24 +94,7 @@ void hardmax(KernelRun& run, const AxisLines& s, T* to) {
         for (int64_t task = begin; task < end; ++task) {
           const int64_t first = task % strips * some, count = std::min(some, lines - first);
           const int64_t at = task / strips * s.length * s.inner + first * next;
-          const T* x = from + at;
-          T* y = to + at;
-          extremum_places({.n = s.length, .step = step}, dtype, x, count, places);
-          if (step == 1)
-            std::memset(y, 0, static_cast<size_t>(count * s.length) * sizeof(T));
-          else
-            for (int64_t i = 0; i < s.length; ++i)
-              std::memset(y + i * step, 0, static_cast<size_t>(count) * sizeof(T));
-          for (int64_t j = 0; j < count; ++j) {
-            const T* line = x + j * next;
-            int64_t place = places[j];
-            if (line[place * step] != line[place * step]) {  // a NaN is no maximum here
-              place = 0;
-              for (int64_t i = 1; i < s.length; ++i)
-                if (line[place * step] < line[i * step]) place = i;
-            }
-            y[j * next + place * step] = 1;
-          }
+          hardmax_lines(from + at, s.length, step, count, next, dtype, places, to + at);
         }
       });
 }
@@ -191,6 +218,9 @@ struct PickState final : KernelState {
   int64_t rows = 1, width = 1, length = 1;
   size_t axis = 0;
   bool dense = false;  ///< a row of the indices picks from the row of the data that is as far
+  /// Of indices that are as many as the data but along the axis, where what is behind it is short:
+  /// what is behind it, all that is picked of and for a place before the axis. Else 0.
+  int64_t inner = 0, block = 0, block_places = 0;
 };
 
 bool supports_pick(const KernelQuery& q) {
@@ -232,8 +262,32 @@ Result<std::unique_ptr<KernelState>> prepare_pick(const PrepareContext& q) {
   state->length = data[state->axis];
   state->dense = state->axis + 1 == data.size();
   for (size_t j = 0; j < state->axis; ++j) state->dense &= data[j] == places[j];
+  constexpr int64_t kShort = 16;
+  bool alike = state->width < kShort;
+  for (size_t j = 0; j < data.size(); ++j) alike &= j == state->axis || data[j] == places[j];
+  if (alike) {
+    state->inner = state->dense ? 1 : data.back();
+    state->block = state->length * state->inner;
+    state->block_places = places[state->axis] * state->inner;
+  }
   state->places = places;
   return state;
+}
+
+/// Of blocks of the data, from the first one on; false where an index is outside.
+template <typename T, typename I>
+bool pick_blocks(const PickState& s, int64_t blocks, const T* x, const I* place, T* out) {
+  for (; blocks > 0; --blocks, x += s.block) {
+    int64_t column = 0;
+    for (int64_t i = 0; i < s.block_places; ++i) {
+      int64_t at = *place++;
+      at += at < 0 ? s.length : 0;
+      if (static_cast<uint64_t>(at) >= static_cast<uint64_t>(s.length)) return false;
+      *out++ = x[at * s.inner + column];
+      column = column + 1 == s.inner ? 0 : column + 1;
+    }
+  }
+  return true;
 }
 
 template <typename T, typename I>
@@ -244,6 +298,14 @@ bool pick_rows(const KernelRun& run, const PickState& s, Tensor& y) {
   auto* to = y.data<T>();
   const size_t last = s.places.size() - 1;
   std::atomic<bool> outside = false;
+  if (s.inner > 0) {
+    const int64_t n = s.block_places;
+    run.parallel_for(y.size() / n, grain_of(n, 1 << 14), [&](int64_t begin, int64_t end) {
+      if (!pick_blocks(s, end - begin, from + begin * s.block, places + begin * n, to + begin * n))
+        outside = true;
+    });
+    return !outside;
+  }
   run.parallel_for(s.rows, grain_of(s.width, 1 << 14), [&](int64_t begin, int64_t end) {
     // As many as stay in the first cache, and what becomes of them.
     constexpr int64_t kPlaces = 256;
