@@ -5,6 +5,7 @@
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/kernel.h"
 #include "runtime/kernels/reduce/scan.h"
+#include "runtime/kernels/tensor/turned_blocks.h"
 
 namespace tombolo {
 namespace {
@@ -67,6 +68,27 @@ Status scan(KernelRun& run) {
                                     std::min(end * 8, s.outer) - begin * 8, s.length, s.exclusive,
                                     s.reverse, to + begin * 8 * s.length);
                      });
+    return ok();
+  }
+  // Neighbours that fill no vector, and fewer than two with 256 bits: AVX-512 has masks for them.
+  const int64_t bytes = s.inner * static_cast<int64_t>(sizeof(T));
+  const bool odd = bytes % 16 != 0 && bytes < 32 && vector_floats() < 16;
+  const int64_t together = odd ? blocks_to_turn(s.outer, s.length, s.inner, sizeof(T)) : 0;
+  if (together != 0) {
+    const int64_t block = s.length * s.inner;
+    run.parallel_for(
+        s.outer, std::max<int64_t>(together, (1 << 14) / block), [&](int64_t begin, int64_t end) {
+          alignas(64) std::byte turned[kTurnedBytes];
+          auto* const lines = reinterpret_cast<T*>(turned);
+          for (int64_t at = begin; at < end; at += together) {
+            const int64_t count = std::min(together, end - at), width = count * s.inner;
+            turn_blocks(reinterpret_cast<const std::byte*>(from + at * block), count, block,
+                        sizeof(T), turned);
+            running_sums(lines, 1, s.length, width, width, s.exclusive, s.reverse, lines);
+            turn_blocks_back(turned, count, block, sizeof(T),
+                             reinterpret_cast<std::byte*>(to + at * block));
+          }
+        });
     return ok();
   }
   constexpr int64_t kWidth = 1024;

@@ -23,6 +23,7 @@
 #include "runtime/kernels/tensor/lookup.h"
 #include "runtime/kernels/tensor/order_keys.h"
 #include "runtime/kernels/tensor/transpose_tile.h"
+#include "runtime/kernels/tensor/turned_blocks.h"
 
 namespace tombolo {
 namespace {
@@ -427,39 +428,51 @@ void order_columns(int32_t* places, int64_t k, int64_t columns, int64_t step) {
         std::swap(places[(at - 1) * step + j], places[at * step + j]);
 }
 
-/// Lines side by side; or those of few columns, of several blocks that are turned together.
+constexpr int64_t kColumnLines = 32;  ///< side by side, at a time
+
+/// Lines side by side.
 template <typename T, typename Given>
 void topk_columns(const KernelRun& run, const TopkRun<T, Given>& topk) {
-  constexpr int64_t kLines = 32;
   const TopkState& s = topk.s;
-  const bool turn = s.inner < kFewColumns;
-  const int64_t outer = turn ? 1 : s.outer, lines = turn ? s.outer : s.inner;
-  const int64_t strips = (lines + kLines - 1) / kLines, block_size = s.length * s.inner;
+  const int64_t strips = (s.inner + kColumnLines - 1) / kColumnLines;
+  run.parallel_for(s.outer * strips, grain_of(s.length * kColumnLines, 1 << 14),
+                   [&](int64_t begin, int64_t end) {
+                     int32_t places[kBestOfColumns * kColumnLines];
+                     for (int64_t task = begin; task < end; ++task) {
+                       const int64_t block = task / strips, first = task % strips * kColumnLines;
+                       const int64_t count = std::min(kColumnLines, s.inner - first);
+                       best_of_columns(topk.x + block * s.length * s.inner + first, s.length,
+                                       s.inner, count, s.k, s.largest, places, kColumnLines);
+                       if (!s.sorted) order_columns(places, s.k, count, kColumnLines);
+                       for (int64_t r = 0; r < s.k; ++r)
+                         topk.put_side_by_side(block, first, count, r, places + r * kColumnLines);
+                     }
+                   });
+}
+
+/// Short lines, or those of few columns, of blocks that are turned together.
+template <typename T, typename Given>
+void topk_turned(const KernelRun& run, const TopkRun<T, Given>& topk, int64_t together) {
+  const TopkState& s = topk.s;
+  const int64_t size = s.length * s.inner;
   run.parallel_for(
-      outer * strips, grain_of((turn ? block_size : s.length) * kLines, 1 << 14),
-      [&](int64_t begin, int64_t end) {
-        int32_t places[kBestOfColumns * kLines];
-        alignas(64) T turned[kShortLine * kLines];
-        for (int64_t task = begin; task < end; ++task) {
-          const int64_t block = task / strips, first = task % strips * kLines;
-          const int64_t count = std::min(kLines, lines - first);
-          const auto best = [&](const T* x, int64_t step) {
-            best_of_columns(x, s.length, step, count, s.k, s.largest, places, kLines);
-            if (!s.sorted) order_columns(places, s.k, count, kLines);
-          };
-          if (!turn) {
-            best(topk.x + block * block_size + first, s.inner);
-            for (int64_t r = 0; r < s.k; ++r)
-              topk.put_side_by_side(block, first, count, r, places + r * kLines);
-            continue;
-          }
-          transpose_tile(reinterpret_cast<const std::byte*>(topk.x + first * block_size),
-                         block_size, reinterpret_cast<std::byte*>(turned), kLines, count,
-                         block_size, sizeof(T));
-          for (int64_t column = 0; column < s.inner; ++column) {
-            best(turned + column * kLines, s.inner * kLines);
-            for (int64_t j = 0; j < count; ++j)
-              topk.put(first + j, column, [&](int64_t r) { return places[r * kLines + j]; });
+      s.outer, std::max(together, grain_of(size, 1 << 14)), [&](int64_t begin, int64_t end) {
+        int32_t places[kBestOfColumns * kColumnLines];
+        alignas(64) std::byte turned[kTurnedBytes];
+        for (int64_t block = begin; block < end; block += together) {
+          const int64_t blocks = std::min(together, end - block), lines = blocks * s.inner;
+          turn_blocks(reinterpret_cast<const std::byte*>(topk.x + block * size), blocks, size,
+                      sizeof(T), turned);
+          int64_t at = 0, column = 0;  // where the next line comes from
+          for (int64_t first = 0; first < lines; first += kColumnLines) {
+            const int64_t count = std::min(kColumnLines, lines - first);
+            best_of_columns(reinterpret_cast<const T*>(turned) + first, s.length, lines, count, s.k,
+                            s.largest, places, kColumnLines);
+            if (!s.sorted) order_columns(places, s.k, count, kColumnLines);
+            for (int64_t j = 0; j < count; ++j, at = at + 1 == blocks ? 0 : at + 1) {
+              topk.put(block + at, column, [&](int64_t r) { return places[r * kColumnLines + j]; });
+              column += at + 1 == blocks ? 1 : 0;
+            }
           }
         }
       });
@@ -510,10 +523,13 @@ Status topk_of(KernelRun& run, const T* x, Tensor* values, Tensor* indices) {
   const TopkRun<T, Given> topk{s, x, run.data<Given>(0),
                                values == nullptr ? nullptr : values->data<Given>(),
                                indices == nullptr ? nullptr : indices->data<int64_t>()};
-  const bool side_by_side =
-      s.inner >= kFewColumns || (s.outer >= 16 && s.length * s.inner <= kShortLine);
-  if (s.k <= kBestOfColumns && side_by_side)
+  const int64_t together = s.inner > 1 || s.length <= kShortLine
+                               ? blocks_to_turn(s.outer, s.length, s.inner, sizeof(T))
+                               : 0;
+  if (s.k <= kBestOfColumns && s.inner >= kFewColumns)
     topk_columns(run, topk);
+  else if (s.k <= kBestOfColumns && together != 0)
+    topk_turned(run, topk, together);
   else
     topk_lines(run, topk);
   return ok();
