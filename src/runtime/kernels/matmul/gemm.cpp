@@ -163,7 +163,7 @@ GemmRowsFn* short_rows_of(const Product& p, const GemmTiles& tiles) {
 bool goes_by_rows(const Product& p, const GemmTiles& tiles, int64_t rows, int64_t panels) {
   constexpr int64_t kShort = 256;
   return p.format == PanelFormat::kFloat32 && p.k >= 1 && p.k <= kShort &&
-         (panels > 1 || (p.n % tiles.lanes == 0 && short_rows_of(p, tiles) != nullptr)) &&
+         (panels > 1 || short_rows_of(p, tiles) != nullptr) &&
          rows > std::max<int64_t>(tiles.max_rows, kMaxWideRows) && !p.e.backwards &&
          p.k * panels * tiles.panel() * 4 <= near_bytes();
 }
