@@ -42,7 +42,8 @@ bool reads_pixels(const ConvPlan& plan, int64_t tiles) {
 }  // namespace
 
 bool sums_are_short(const ConvGeometry& s) {
-  return s.depth() <= kMaxShort && gemm_tiles().short_rows[s.depth()] != nullptr;
+  constexpr int64_t kVeryShort = 10;  // as in block_layout.cpp
+  return s.depth() <= kVeryShort && gemm_tiles().short_rows[s.depth()] != nullptr;
 }
 
 int64_t direct_weights(const ConvGeometry& s) {

@@ -130,10 +130,19 @@ inline constexpr int64_t kAlone = 32, kFarAlone = 192;
 
 /// What surrounds the sums, and the sums to C. Asked once for whole tiles, not for each vector: few
 /// products are not hidden behind it.
-template <int kR, int kV>
+/// kMasks: of a part of the columns, by masks of AVX-512.
+template <int kR, int kV, bool kMasks = false>
 HWY_INLINE void finish_whole(const GemmTile& t, V (&acc)[kR][kV]) {
   const F f;
   const auto lanes = static_cast<int64_t>(hn::Lanes(f));
+  const auto some = [&](int64_t at) HWY_ATTR __attribute__((always_inline)) {
+    return hn::FirstN(f, static_cast<size_t>(std::max<int64_t>(0, t.cols - at)));
+  };
+  const hn::Mask<F> masks[2] = {some(0), some(lanes)};
+  const auto load = [&](const float* p, int64_t at) HWY_ATTR __attribute__((always_inline)) {
+    if constexpr (kMasks) return hn::MaskedLoad(masks[at == 0 ? 0 : 1], f, p + at);
+    return hn::LoadU(f, p + at);
+  };
   // By value: what is stored to C might else have changed them.
   float* const c = t.c;
   const int64_t ldc = t.ldc;
@@ -148,11 +157,10 @@ HWY_INLINE void finish_whole(const GemmTile& t, V (&acc)[kR][kV]) {
          __attribute__((always_inline)) { return hn::Add(x, hn::Set(f, t.row_bias[r])); });
   if (t.col_bias != nullptr)
     each([&](V x, int, int64_t at) HWY_ATTR
-         __attribute__((always_inline)) { return hn::Add(x, hn::LoadU(f, t.col_bias + at)); });
+         __attribute__((always_inline)) { return hn::Add(x, load(t.col_bias, at)); });
   if (t.init != nullptr)
-    each([&](V x, int r, int64_t at) HWY_ATTR __attribute__((always_inline)) {
-      return hn::Add(x, hn::LoadU(f, t.init + r * t.ldi + at));
-    });
+    each([&](V x, int r, int64_t at) HWY_ATTR
+         __attribute__((always_inline)) { return hn::Add(x, load(t.init + r * t.ldi, at)); });
   if (t.row_scale != nullptr)
     each([&](V x, int r, int64_t) HWY_ATTR
          __attribute__((always_inline)) { return hn::Mul(x, hn::Set(f, t.row_scale[r])); });
@@ -163,7 +171,10 @@ HWY_INLINE void finish_whole(const GemmTile& t, V (&acc)[kR][kV]) {
     });
   }
   each([&](V x, int r, int64_t at) HWY_ATTR __attribute__((always_inline)) {
-    hn::StoreU(x, f, c + r * ldc + at);
+    if constexpr (kMasks)
+      hn::BlendedStore(x, masks[at == 0 ? 0 : 1], f, c + r * ldc + at);
+    else
+      hn::StoreU(x, f, c + r * ldc + at);
     return x;
   });
 }
@@ -205,7 +216,14 @@ template <int kR, int kV>
 HWY_INLINE void finish(const GemmTile& t, V (&acc)[kR][kV]) {
   const F f;
   const auto lanes = static_cast<int64_t>(hn::Lanes(f));
+#if HWY_TARGET <= HWY_AVX3
+  // A mask that is all ones costs no more than none.
+  if constexpr (kV <= 2) return finish_whole<kR, kV, true>(t, acc);
+#endif
   if (t.cols >= kV * lanes) return finish_whole(t, acc);
+#if HWY_TARGET == HWY_AVX2
+  if constexpr (kV <= 2) return finish_whole<kR, kV, true>(t, acc);
+#endif
   HWY_ALIGN float sums[kR * kV * HWY_LANES(float)];
 #pragma GCC unroll 16
   for (int r = 0; r < kR; ++r)

@@ -171,8 +171,8 @@ void wide(const GemmTile& t) {
   finish(t, acc);
 }
 
-/// GemmTiles::short_rows, of kV vectors of columns: whole ones, or the columns of a panel that
-/// there are; `plain`: sums are the result.
+/// GemmTiles::short_rows, of kV vectors of columns, the last one whole or not; `plain`: sums are
+/// the result.
 template <int kK, int kV, bool kWhole, bool kPlain>
 void short_sums(const GemmTile& t, int64_t rows) {
   const F f;
@@ -183,13 +183,14 @@ void short_sums(const GemmTile& t, int64_t rows) {
     for (int v = 0; v < kV; ++v) b[k][v] = hn::LoadU(f, t.b + k * t.ldb + v * lanes);
   const float* HWY_RESTRICT a = t.a;
   float* c = t.c;
-  const int64_t lda = t.lda, ldc = t.ldc;
+  const int64_t lda = t.lda, ldc = t.ldc, last = t.cols - (kV - 1) * lanes;
   const auto load = [&](const float* from, int v) HWY_ATTR __attribute__((always_inline)) {
     if constexpr (kWhole) return hn::LoadU(f, from + v * lanes);
-    return t.cols > v * lanes ? load_n(f, from + v * lanes, t.cols - v * lanes) : hn::Zero(f);
+    return v < kV - 1 ? hn::LoadU(f, from + v * lanes) : load_n(f, from + v * lanes, last);
   };
   const bool columns = t.col_bias != nullptr, clamp = t.clamp;
   V bias[kV];
+#pragma GCC unroll 2
   for (int v = 0; v < kV; ++v) bias[v] = columns ? load(t.col_bias, v) : hn::Zero(f);
   const V lo = hn::Set(f, t.lo), hi = hn::Set(f, t.hi);
   const float* const row_bias = t.row_bias;
@@ -219,21 +220,23 @@ void short_sums(const GemmTile& t, int64_t rows) {
     if (!kPlain && clamp) each([&](V x, int) HWY_ATTR { return min_of(hi, max_of(lo, x)); });
 #pragma GCC unroll 2
     for (int v = 0; v < kV; ++v)
-      if constexpr (kWhole)
+      if (kWhole || v < kV - 1)
         hn::StoreU(sum[v], f, c + v * lanes);
-      else if (t.cols > v * lanes)
-        store_n(sum[v], f, c + v * lanes, t.cols - v * lanes);
+      else
+        store_n(sum[v], f, c + v * lanes, last);
   }
 }
 template <int kK>
 void short_rows(const GemmTile& t, int64_t rows) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(F()));
   const bool more = t.row_bias != nullptr || t.col_bias != nullptr || t.init != nullptr || t.clamp;
-  if (t.cols >= 2 * lanes)
+  const bool two = t.cols > lanes, whole = t.cols % lanes == 0;
+  if (!whole)
+    return two ? short_sums<kK, 2, false, false>(t, rows)
+               : short_sums<kK, 1, false, false>(t, rows);
+  if (two)
     return more ? short_sums<kK, 2, true, false>(t, rows) : short_sums<kK, 2, true, true>(t, rows);
-  if (t.cols == lanes)
-    return more ? short_sums<kK, 1, true, false>(t, rows) : short_sums<kK, 1, true, true>(t, rows);
-  short_sums<kK, 2, false, false>(t, rows);
+  more ? short_sums<kK, 1, true, false>(t, rows) : short_sums<kK, 1, true, true>(t, rows);
 }
 
 /// GemmTiles::pack_rows.
@@ -295,7 +298,8 @@ GemmTiles make_tiles() {
   tiles.pack_rows = &pack_rows_of_b;
   tiles.scale = &scale_panel;
   fill(tiles, std::make_integer_sequence<int, kRows>());
-  fill_short(tiles, std::make_integer_sequence<int, kMaxShort>());
+  // Sixteen registers hold no more of B than a tile's rows pay for.
+  fill_short(tiles, std::make_integer_sequence < int, HWY_TARGET <= HWY_AVX3 ? kMaxShort : 12 > ());
   constexpr std::make_integer_sequence<int, kMaxWideRows> few;
   fill_wide<PanelFormat::kFloat32>(tiles, few);
   constexpr std::make_integer_sequence<int, kRows - kRows / 2 + 1> tall;

@@ -51,7 +51,7 @@ using GemmRowsFn = void(const GemmTile&, int64_t rows);
 
 inline constexpr int kMaxTileRows = 14;
 inline constexpr int kMaxWideRows = 6;
-inline constexpr int kMaxShort = 10;
+inline constexpr int kMaxShort = 16;
 
 /// Tiles of the active instruction set: [rows][vectors a row], rows from 1 to `max_rows`, vectors
 /// 1 or 2.
