@@ -481,6 +481,15 @@ struct PanelsOfB {
   }
 };
 
+/// Whether a small result is of sums so short that registers hold all of a panel of B, with rows
+/// enough to pay for it.
+bool sums_stay_short(const MatMulState& s) {
+  constexpr int64_t kEnough = 80;  // vectors of the result
+  const GemmTiles& tiles = gemm_tiles();
+  return s.k <= (tiles.lanes >= 16 ? 12 : kMaxShort) && s.m > tiles.max_rows &&
+         s.m * s.n >= kEnough * tiles.lanes;
+}
+
 /// Product `index` of the batch, of rows of A that lie lda apart. `room` is for B when it is not
 /// packed yet; `fresh`: what it holds is of another B.
 void multiply(const MatMulState& s, int64_t index, bool fresh, const float* a, int64_t lda,
@@ -544,6 +553,8 @@ void multiply(const MatMulState& s, int64_t index, bool fresh, const float* a, i
   }
   if (packed != nullptr)
     return gemm(s.m, s.n, s.k, a, lda, packed, s.format, c, s.ldc, epilogue, s.halves);
+  if (!s.trans_b && s.alpha == 1 && sums_stay_short(s))
+    return gemm_unpacked(s.m, s.n, s.k, a, lda, b, s.ldb, c, s.ldc, epilogue);
   if (gemm_small_fits(s.m, s.n, s.k, epilogue))
     return gemm_small(s.m, s.n, s.k, a, lda, b, s.ldb, s.trans_b, s.alpha, c, s.ldc, epilogue);
   if (s.trans_b && gemm_turned_rows_fits(s.m, s.n, s.k))
