@@ -230,10 +230,11 @@ void split_image(const ConvGeometry& s, const ConvImage& image, const float* x, 
     }
     return read;
   };
-  const uint64_t row_phases = phases(1), column_phases = phases(2);
+  const uint64_t slice_phases = phases(0), row_phases = phases(1), column_phases = phases(2);
   const bool vectors = sx <= 4 && last > first;
   const bool all = sx < 64 && column_phases == (uint64_t{1} << sx) - 1;
   for (int64_t d = 0; d < depth; ++d) {
+    if (!reads_phase(slice_phases, d % s.stride[0])) continue;
     const int64_t from_d = d - s.pad[0];
     const bool inside_d = from_d >= 0 && from_d < s.in[0];
     float* slice = out + d * image.slice;
