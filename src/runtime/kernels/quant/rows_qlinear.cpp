@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -231,9 +232,19 @@ Status run_qwhere(KernelRun& run) {
   return ok();
 }
 
-/// Powers of e come from a table of how far codes lie below the row's largest.
+/// Powers of e, by how far codes lie below their row's largest.
+struct CodePowers {
+  float scale = 0, of[256];
+
+  explicit CodePowers(float given) : scale(given) {
+    for (int i = 0; i < 256; ++i)
+      of[i] = static_cast<float>(std::exp(-std::abs(static_cast<double>(scale)) * i));
+  }
+};
+
 struct QSoftmaxState final : KernelState {
   int64_t length = 1, behind = 1;
+  std::optional<CodePowers> powers;  ///< of a constant scale
 };
 
 /// Numbers that one sum takes, and how far they lie apart; 0 where there are none.
@@ -261,20 +272,55 @@ bool supports_qsoftmax(const KernelQuery& q) {
 }
 
 Result<std::unique_ptr<KernelState>> prepare_qsoftmax(const PrepareContext& q) {
-  return std::make_unique<QSoftmaxState>(softmax_of(q));
+  auto state = std::make_unique<QSoftmaxState>(softmax_of(q));
+  if (const Tensor* scale = q.constant(1)) state->powers.emplace(*scale->data<float>());
+  return state;
+}
+
+/// Rows of n codes, some at a time: to ask for a few bytes of some numbers takes as long as for
+/// many.
+void qsoftmax_rows(const uint8_t* from, int64_t rows, int64_t n, uint8_t mask, const float* powers,
+                   const Linear& to, bool is_signed, uint8_t* out) {
+  constexpr int64_t kTogether = 512;
+  const int64_t most_rows = std::max<int64_t>(1, kTogether / n);
+  std::vector<float> room(static_cast<size_t>(std::min(rows, most_rows) * n));
+  for (int64_t r = 0; r < rows; r += most_rows) {
+    const int64_t some = std::min(most_rows, rows - r);
+    float* row = room.data();
+    for (int64_t j = 0; j < some; ++j, row += n) {
+      const uint8_t* codes = from + (r + j) * n;
+      uint8_t most = 0;
+      for (int64_t i = 0; i < n; ++i) most = std::max(most, static_cast<uint8_t>(codes[i] ^ mask));
+      double even = 0, odd = 0;
+      int64_t i = 0;
+      for (; i + 2 <= n; i += 2) {
+        row[i] = powers[most - (codes[i] ^ mask)];
+        row[i + 1] = powers[most - (codes[i + 1] ^ mask)];
+        even += static_cast<double>(row[i]);
+        odd += static_cast<double>(row[i + 1]);
+      }
+      if (i < n) {
+        row[i] = powers[most - (codes[i] ^ mask)];
+        even += static_cast<double>(row[i]);
+      }
+      const auto share = static_cast<float>(1 / (even + odd));
+      for (i = 0; i < n; ++i) row[i] *= share;
+    }
+    quantize_row(room.data(), some * n, to.scale, to.zero, is_signed, out + r * n);
+  }
 }
 
 Status run_qsoftmax(KernelRun& run) {
-  const int64_t n = run.state<QSoftmaxState>().length;
-  const int64_t behind = run.state<QSoftmaxState>().behind;
+  const auto& state = run.state<QSoftmaxState>();
+  const int64_t n = state.length, behind = state.behind;
   const Tensor& x = run.input(0);
   TRY(Tensor * y, run.output(0, x.dtype(), x.dims()));
   const bool is_signed = x.dtype() == DType::kInt8;
   const float scale = linear_at(run, 1).scale;
   const Linear to = linear_at(run, 3);
-  float powers[256];
-  for (int i = 0; i < 256; ++i)
-    powers[i] = static_cast<float>(std::exp(-std::abs(static_cast<double>(scale)) * i));
+  std::optional<CodePowers> given;
+  const CodePowers& all = state.powers ? *state.powers : given.emplace(scale);
+  const float* const powers = all.of;
   // Codes that grow with the numbers.
   const auto mask = static_cast<uint8_t>((is_signed ? 0x80 : 0) ^ (scale < 0 ? 0xFF : 0));
   const uint8_t* from = x.data<uint8_t>();
@@ -310,20 +356,7 @@ Status run_qsoftmax(KernelRun& run) {
     return ok();
   }
   run.parallel_for(x.size() / n, std::max<int64_t>(1, 8192 / n), [&](int64_t begin, int64_t end) {
-    std::vector<float> row(static_cast<size_t>(n));
-    for (int64_t r = begin; r < end; ++r) {
-      const uint8_t* codes = from + r * n;
-      uint8_t most = 0;
-      for (int64_t i = 0; i < n; ++i) most = std::max(most, static_cast<uint8_t>(codes[i] ^ mask));
-      double sum = 0;
-      for (int64_t i = 0; i < n; ++i) {
-        row[static_cast<size_t>(i)] = powers[most - (codes[i] ^ mask)];
-        sum += static_cast<double>(row[static_cast<size_t>(i)]);
-      }
-      const auto share = static_cast<float>(1 / sum);
-      for (float& value : row) value *= share;
-      quantize_row(row.data(), n, to.scale, to.zero, is_signed, out + r * n);
-    }
+    qsoftmax_rows(from + begin * n, end - begin, n, mask, powers, to, is_signed, out + begin * n);
   });
   return ok();
 }
