@@ -319,4 +319,33 @@ def quantised(n, pick):
     return quantise(n.op("GlobalAveragePool", a) if pick((0, 1)) else n.op("Sigmoid", a))
 
 
-FAMILIES = {f.__name__: f for f in (conv, transposed, matmul, attention, elementwise, reduce, move, norm, pool, recurrent, typed, search, quantised)}
+def narrow(n, pick):
+    """Lines with few numbers behind them, and products of few columns: what leaves most of a vector's lanes idle."""
+    kind = pick(("MatMul",) * 6 + ("Softmax", "LogSoftmax", "Hardmax", "LpNormalization", "ArgMax", "TopK", "CumSum", "GatherElements", "ReduceMax", "ReduceMean", "ReduceL2", "ReduceLogSumExp", "Transpose", "Gather", "Slice", "Concat", "PRelu"))
+    rows, length, inner = pick((30, 64, 100, 300, 512, 700, 2000, 5000)), pick((2, 3, 5, 7, 12, 17, 20, 33, 49, 64, 100, 256)), pick((1, 2, 3, 4, 5, 7, 8, 13))
+    if kind == "MatMul":
+        few = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 16, 17, 20, 24, 31, 33)
+        depth, columns, batch = pick(few), pick(few), pick((1, 1, 8, 50))
+        if not 1000 <= rows * batch * columns <= 1_000_000:
+            return None
+        b = n.weight(depth, columns) if batch == 1 or pick((0, 1)) else n.input("b", [batch, depth, columns])
+        y = n.op(kind, n.input("a", [batch, rows, depth]), b)
+        return activated(n, pick, n.op("Add", y, n.weight(columns)) if pick((0, 1)) else y)
+    shape = [rows, length, inner]
+    if not 2000 <= np.prod(shape) <= 500_000:
+        return None
+    x = n.input("x", shape)
+    if kind.startswith("Reduce"):
+        return n.op(kind, x, n.ints(1))
+    if kind in ("Transpose", "Gather", "Slice", "Concat"):
+        return moved(n, pick, kind, x, shape, 1)
+    if kind == "GatherElements":
+        return n.op(kind, x, n.constant(n.rng.integers(0, length, [rows, pick((1, length)), inner])), axis=1)
+    if kind == "CumSum":
+        return n.op(kind, x, n.constant(np.array(1, np.int64)))
+    if kind == "TopK":
+        return n.op(kind, x, n.ints(pick((1, 2, min(3, length)))), axis=1, outputs=2)[0]
+    return n.op(kind, x, n.weight(length, 1)) if kind == "PRelu" else n.op(kind, x, axis=1)
+
+
+FAMILIES = {f.__name__: f for f in (conv, transposed, matmul, attention, elementwise, reduce, move, norm, pool, recurrent, typed, search, quantised, narrow)}
