@@ -662,23 +662,34 @@ void q_product(const QProduct& p, const std::byte* a, int64_t a_bytes, const std
   const int64_t stretches = static_cast<int64_t>(p.offsets.size());
   const int64_t groups = q_panel_groups(p.run, tiles);
   const int64_t step = panel_bytes(tiles, stretches * groups);
+  const Task task{p, a, a_bytes, finish, groups * width * 4};
+  const PanelEnds ends(finish, tiles, p.n);
   // A block of rows times as many panels as make a task worth while.
+  constexpr int64_t kWorth = 600'000;
+  if (count == 1 && !p.amx && !SortedProduct::serves(p) &&
+      p.tiles.front().count <= tiles.most_asking && p.whole_run(p.tiles.front()) != nullptr &&
+      ends.serves(width)) {
+    const int64_t work = p.tiles.front().count * width * p.run * stretches, whole = p.n / width;
+    parallel(panels, work > 0 ? kWorth / work + 1 : panels, [&](int64_t begin, int64_t end) {
+      if (const int64_t last = std::min(end, whole); last > begin)
+        few_rows(task, b + begin * step, step, last - begin, begin * width, ends);
+      if (end > whole)
+        plain_rows(task, Block(task, 0, 1), b + whole * step, nullptr, whole * width, ends, nullptr,
+                   false);
+    });
+    return;
+  }
   const int64_t block = block_tiles(p, finish, panels, step);
   const int64_t blocks = (count + block - 1) / block;
   const int64_t rows = std::max(1, p.tiles.front().count);
   const int64_t work = std::max<int64_t>(1, block * rows * width * p.run * stretches);
-  const int64_t group = std::clamp<int64_t>((p.amx ? 4'000'000 : 600'000) / work, 1, panels);
+  const int64_t group = std::clamp<int64_t>((p.amx ? 4'000'000 : kWorth) / work, 1, panels);
   const int64_t turns = (panels + group - 1) / group;
   const int64_t chunk = p.amx ? amx_chunk(p.run) : 0;
   const bool line = !p.amx && tiles.byte_lines[0] != nullptr && stretches == 1 &&
                     tiles.groups_of(p.run) <= tiles.line_groups && in_line(p);
-  const Task task{p, a, a_bytes, finish, groups * width * 4};
-  const PanelEnds ends(finish, tiles, p.n);
   const std::optional<SortedProduct> sorted_product =
       SortedProduct::serves(p) ? std::optional<SortedProduct>(std::in_place, p, a) : std::nullopt;
-  const bool few = !p.amx && !sorted_product && count == 1 &&
-                   p.tiles.front().count <= tiles.most_asking &&
-                   p.whole_run(p.tiles.front()) != nullptr && ends.serves(width);
   parallel(blocks * turns, 1, [&](int64_t begin, int64_t end) {
     AmxSums sums(task);
     if (p.amx) amx_begin(chunk);
@@ -692,10 +703,6 @@ void q_product(const QProduct& p, const std::byte* a, int64_t a_bytes, const std
             &sorted_rows(*sorted_product, i / turns, first, last, b + i % turns * group * step);
       int64_t q = i % turns * group;
       const int64_t end_panel = std::min(panels, q + group);
-      if (const int64_t whole = std::min(end_panel, p.n / width); few && whole > q) {
-        few_rows(task, b + q * step, step, whole - q, q * width, ends);
-        q = whole;
-      }
       for (; q < end_panel; ++q) {
         const std::byte* panel = b + q * step;
         if (p.amx)
