@@ -293,7 +293,7 @@ class BlockLayout {
   /// gather windows for lanes that are pixels: few inputs, which come in long rows. Registers hold
   /// all of a very short sum. More outputs gather for more.
   bool sums_are_short(const Node& node, const std::vector<int64_t>& w) const {
-    constexpr int64_t kVeryShort = 10;  // as in conv_direct.cpp
+    constexpr int64_t kVeryShort = 12;  // as in conv_direct.cpp
     constexpr int64_t kShort = 32, kShortForMany = 72, kMany = 64, kRow = 24, kLongRow = 48;
     const int64_t inputs = w[1] * w[2] * w[3];
     const int64_t row = rewriter_.dim(node.output(0), -1).value_or(INT64_MAX);

@@ -42,7 +42,7 @@ bool reads_pixels(const ConvPlan& plan, int64_t tiles) {
 }  // namespace
 
 bool sums_are_short(const ConvGeometry& s) {
-  constexpr int64_t kVeryShort = 10;  // as in block_layout.cpp
+  constexpr int64_t kVeryShort = 12;  // as in block_layout.cpp
   return s.depth() <= kVeryShort && gemm_tiles().short_rows[s.depth()] != nullptr;
 }
 
