@@ -7,6 +7,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include <bit>
 #include <vector>
 
 #include "ops/kernels/select_boxes.h"
@@ -104,7 +105,14 @@ size_t candidates(const ops::BoxSelection& s, const float* scores, uint64_t* to)
       some += put_candidates(hn::LoadU(d, scores + i + v * lanes), counts(i + v * lanes).raw,
                              i + v * lanes, to + some);
 #else
-    some += ops::box_candidates(s, scores, i, i + step, to + some);
+    for (int64_t v = i; v < i + step; v += lanes) {
+      uint8_t bits[8];  // as many as the function asks for
+      hn::StoreMaskBits(d, counts(v), bits);
+      for (uint32_t left = bits[0]; left != 0; left &= left - 1) {
+        const int64_t at = v + std::countr_zero(left);
+        to[some++] = ops::box_candidate(scores[at], at);
+      }
+    }
 #endif
   }
   return some + ops::box_candidates(s, scores, i, s.count, to + some);
