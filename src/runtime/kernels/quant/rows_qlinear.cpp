@@ -277,8 +277,7 @@ Result<std::unique_ptr<KernelState>> prepare_qsoftmax(const PrepareContext& q) {
   return state;
 }
 
-/// Rows of n codes, some at a time: to ask for a few bytes of some numbers takes as long as for
-/// many.
+/// Rows of n codes, some at a time: to make codes of three numbers takes as long as of sixty.
 void qsoftmax_rows(const uint8_t* from, int64_t rows, int64_t n, uint8_t mask, const float* powers,
                    const Linear& to, bool is_signed, uint8_t* out) {
   constexpr int64_t kTogether = 512;
