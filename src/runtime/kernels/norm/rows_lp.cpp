@@ -98,17 +98,11 @@ void lp_lines(const KernelRun& run, const LpState& s, const T* from, T* to) {
 template <typename T>
 void lp_turned(const KernelRun& run, const LpState& s, const T* from, T* to, int64_t together) {
   const int64_t block = s.length * s.inner;
-  constexpr int64_t kSize = sizeof(T);
   run.parallel_for(s.outer, std::max(together, grain_of(block)), [&](int64_t begin, int64_t end) {
-    alignas(64) std::byte turned[kTurnedBytes];
-    auto* const lines = reinterpret_cast<T*>(turned);
-    for (int64_t at = begin; at < end; at += together) {
-      const int64_t count = std::min(together, end - at), width = count * s.inner;
-      turn_blocks(reinterpret_cast<const std::byte*>(from + at * block), count, block, kSize,
-                  turned);
-      lp_columns(s.squares, lines, s.length, width, width, lines);
-      turn_blocks_back(turned, count, block, kSize, reinterpret_cast<std::byte*>(to + at * block));
-    }
+    work_on_turned(from + begin * block, to + begin * block, end - begin, block, s.inner, together,
+                   [&](T* lines, int64_t width) {
+                     lp_columns(s.squares, lines, s.length, width, width, lines);
+                   });
   });
 }
 

@@ -67,23 +67,13 @@ int64_t blocks_as_columns(const SoftmaxState& s) {
   return together >= 16 ? together : 0;
 }
 
-void softmax_turned(const float* x, float* y, int64_t blocks, int64_t together,
-                    const SoftmaxState& s) {
-  const int64_t size = s.length * s.inner;
-  alignas(64) std::byte turned[kTurnedBytes];
-  auto* const columns = reinterpret_cast<float*>(turned);
-  for (; blocks > 0; blocks -= together, x += size * together, y += size * together) {
-    const int64_t some = std::min(blocks, together), width = some * s.inner;
-    turn_blocks(reinterpret_cast<const std::byte*>(x), some, size, sizeof(float), turned);
-    softmax_columns(columns, columns, s.length, width, width, s.logarithm);
-    turn_blocks_back(turned, some, size, sizeof(float), reinterpret_cast<std::byte*>(y));
-  }
-}
-
 /// Blocks of [length, inner] one behind the other, of few columns.
 void softmax_blocks(const float* x, float* y, int64_t blocks, const SoftmaxState& s) {
   if (const int64_t together = blocks_as_columns(s); together != 0)
-    return softmax_turned(x, y, blocks, together, s);
+    return work_on_turned(x, y, blocks, s.length * s.inner, s.inner, together,
+                          [&](float* lines, int64_t width) {
+                            softmax_columns(lines, lines, s.length, width, width, s.logarithm);
+                          });
   if (s.inner == 1) return softmax_rows(x, y, blocks, s.length, s.logarithm);
   const int64_t size = s.length * s.inner;
   float* const rows = thread_floats(1, static_cast<size_t>(size));

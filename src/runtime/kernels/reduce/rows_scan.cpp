@@ -76,19 +76,14 @@ Status scan(KernelRun& run) {
   const int64_t together = odd ? blocks_to_turn(s.outer, s.length, s.inner, sizeof(T)) : 0;
   if (together != 0) {
     const int64_t block = s.length * s.inner;
-    run.parallel_for(
-        s.outer, std::max<int64_t>(together, (1 << 14) / block), [&](int64_t begin, int64_t end) {
-          alignas(64) std::byte turned[kTurnedBytes];
-          auto* const lines = reinterpret_cast<T*>(turned);
-          for (int64_t at = begin; at < end; at += together) {
-            const int64_t count = std::min(together, end - at), width = count * s.inner;
-            turn_blocks(reinterpret_cast<const std::byte*>(from + at * block), count, block,
-                        sizeof(T), turned);
-            running_sums(lines, 1, s.length, width, width, s.exclusive, s.reverse, lines);
-            turn_blocks_back(turned, count, block, sizeof(T),
-                             reinterpret_cast<std::byte*>(to + at * block));
-          }
-        });
+    run.parallel_for(s.outer, std::max<int64_t>(together, (1 << 14) / block),
+                     [&](int64_t begin, int64_t end) {
+                       work_on_turned(from + begin * block, to + begin * block, end - begin, block,
+                                      s.inner, together, [&](T* lines, int64_t width) {
+                                        running_sums(lines, 1, s.length, width, width, s.exclusive,
+                                                     s.reverse, lines);
+                                      });
+                     });
     return ok();
   }
   constexpr int64_t kWidth = 1024;

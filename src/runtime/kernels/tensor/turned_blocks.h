@@ -33,4 +33,18 @@ inline void turn_blocks_back(const std::byte* turned, int64_t count, int64_t blo
   transpose_tile(turned, count, y, block, block, count, size);
 }
 
+/// y of x, `blocks` of which each has `block` numbers in lines of `inner` side by side, `together`
+/// at a time: work(lines, width) changes what is turned, of which `width` lines lie side by side.
+template <typename T, typename Work>
+void work_on_turned(const T* x, T* y, int64_t blocks, int64_t block, int64_t inner,
+                    int64_t together, Work&& work) {
+  alignas(64) std::byte turned[kTurnedBytes];
+  for (; blocks > 0; blocks -= together, x += block * together, y += block * together) {
+    const int64_t count = std::min(blocks, together);
+    turn_blocks(reinterpret_cast<const std::byte*>(x), count, block, sizeof(T), turned);
+    work(reinterpret_cast<T*>(turned), count * inner);
+    turn_blocks_back(turned, count, block, sizeof(T), reinterpret_cast<std::byte*>(y));
+  }
+}
+
 }  // namespace tombolo
