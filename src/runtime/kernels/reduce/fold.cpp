@@ -67,6 +67,13 @@ HWY_INLINE V combine(D d, V acc, V x) {
   }
 }
 
+/// The greater or the lesser of both; `nan` learns where v is no number.
+template <Fold kFold, typename T, class V, class M>
+HWY_INLINE V better(V best, V v, M& nan) {
+  if constexpr (hwy::IsFloat<T>()) nan = hn::Or(nan, hn::IsNaN(v));
+  return kFold == Fold::kMax ? max_of(best, v) : min_of(best, v);
+}
+
 template <Fold kFold, typename T>
 constexpr T start_of() {
   using Limits = std::numeric_limits<T>;
@@ -91,11 +98,8 @@ HWY_INLINE bool fold_numbers(const T* x, int64_t n, T& result) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   V best[4];
   auto nan = hn::MaskFromVec(hn::Zero(d));
-  const auto take = [&](V& sum, const T* from) HWY_ATTR {
-    const V v = hn::LoadU(d, from);
-    nan = hn::Or(nan, hn::IsNaN(v));
-    sum = kFold == Fold::kMax ? max_of(sum, v) : min_of(sum, v);
-  };
+  const auto take = [&](V& sum, const T* from)
+                        HWY_ATTR { sum = better<kFold, T>(sum, hn::LoadU(d, from), nan); };
   // The last ones first, as they may not fill four vectors.
 #pragma GCC unroll 4
   for (int k = 0; k < 4; ++k) {
@@ -194,10 +198,7 @@ HWY_INLINE bool fold_down_as(const T* x, int64_t n, int64_t step, int64_t width,
   const V start = hn::Set(d, start_of<kFold, T>());
   auto nan = hn::MaskFromVec(hn::Zero(d));
   const auto take = [&](V sum, V v) HWY_ATTR {
-    if constexpr (kNumbers) {
-      nan = hn::Or(nan, hn::IsNaN(v));
-      return kFold == Fold::kMax ? max_of(sum, v) : min_of(sum, v);
-    }
+    if constexpr (kNumbers) return better<kFold, T>(sum, v, nan);
     return combine<kFold>(d, sum, v);
   };
   if (width >= 16 * lanes && n >= 4) {
@@ -270,10 +271,7 @@ HWY_INLINE bool fold_narrow(const T* x, int64_t n, int64_t width, T* y) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const V start = hn::Set(d, start_of<kFold, T>());
   auto nan = hn::MaskFromVec(hn::Zero(d));
-  const auto take = [&](V sum, V v) HWY_ATTR {
-    if constexpr (hwy::IsFloat<T>()) nan = hn::Or(nan, hn::IsNaN(v));
-    return kFold == Fold::kMax ? max_of(sum, v) : min_of(sum, v);
-  };
+  const auto take = [&](V sum, V v) HWY_ATTR { return better<kFold, T>(sum, v, nan); };
   V s[4] = {start, start, start, start};
   const int64_t all = n * width;
   int64_t i = 0;
