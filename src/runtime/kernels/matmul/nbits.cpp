@@ -44,7 +44,7 @@ template <NbitsKind kKind>
 class Weights {
  public:
   static constexpr int kBits = nbits_of(kKind);
-  static constexpr int64_t kStep = kKind == NbitsKind::kTwo ? 16 : 8;  ///< k of `kWords`
+  static constexpr int64_t kStep = nbits_step(kKind);
   static constexpr int64_t kWords = kKind == NbitsKind::kEight ? 2 : 1;
 
   explicit Weights(const NbitsPanel& p) {
@@ -395,7 +395,7 @@ void bytes_tile(const NbitsTile& t) {
         }
         words += kWords * lanes;
       };
-      constexpr int64_t kStep = kTwo ? 16 : 8;
+      constexpr int64_t kStep = nbits_step(kKind);
       if constexpr (kShort) {
         for (int64_t i = 0; i < 32; i += kStep) add_words();
       } else {

@@ -17,6 +17,8 @@ enum class NbitsKind : uint8_t { kTwo, kFour, kEight, kTable };
 constexpr int nbits_of(NbitsKind kind) {
   return kind == NbitsKind::kTwo ? 2 : kind == NbitsKind::kEight ? 8 : 4;
 }
+/// k that come out of one word, or of the two of 8 bits.
+constexpr int64_t nbits_step(NbitsKind kind) { return kind == NbitsKind::kTwo ? 16 : 8; }
 /// How codes of `bits` (2, 4 or 8) are packed: of 2 bits as of 4 where blocks are no whole words.
 constexpr NbitsKind nbits_kind(int64_t bits, int64_t block) {
   if (bits == 8) return NbitsKind::kEight;

@@ -21,8 +21,8 @@ namespace {
 template <NbitsKind kKind>
 struct Packed {
   static constexpr int kBits = nbits_of(kKind);
-  static constexpr int64_t kStep = kKind == NbitsKind::kTwo ? 16 : 8;  ///< k of a vector, or of two
-  static constexpr int64_t kBytes = kStep * 2 * kBits;                 ///< of so many k
+  static constexpr int64_t kStep = nbits_step(kKind);
+  static constexpr int64_t kBytes = kStep * 2 * kBits;  ///< of so many k
   static constexpr int64_t codes(int64_t block) { return block * 2 * kBits; }
 };
 

@@ -39,7 +39,7 @@ std::array<uint32_t, 2> words_of(const NbitsWeights& w, const uint8_t* row, int6
 void nbits_pack(const NbitsShape& s, const NbitsWeights& w, std::byte* packed) {
   const int64_t width = nbits_panel(), blocks = s.blocks(), eights = s.block / 8;
   const bool twos = s.kind == NbitsKind::kTwo;
-  const int64_t each = s.kind == NbitsKind::kEight ? 2 : 1, step = twos ? 2 : 1;
+  const int64_t each = s.kind == NbitsKind::kEight ? 2 : 1, step = nbits_step(s.kind) / 8;
   parallel(nbits_panels(s), 1, [&](int64_t begin, int64_t end) {
     for (int64_t p = begin; p < end; ++p) {
       const NbitsPanel panel = nbits_panel_at(s, packed, p);
