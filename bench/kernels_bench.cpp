@@ -3,12 +3,14 @@
 // shape.
 //
 //   cmake --preset release -DTOMBOLO_BENCH=ON && ninja -C build/release tombolo_kernels_bench
-//   TOMBOLO_ISA=avx2 build/release/bench/tombolo_kernels_bench [products|convolutions]
+//   TOMBOLO_ISA=avx2 build/release/bench/tombolo_kernels_bench [products|bytes|convolutions]
 
 #include <time.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -114,6 +116,43 @@ void products() {
   }
 }
 
+/// Bytes by constant ones, as networks have them: numbers around their middle, few far from it.
+void bytes() {
+  const int64_t shapes[][3] = {{60, 64, 64},    {60, 64, 256},    {60, 64, 768},    {60, 64, 3072},
+                               {128, 768, 768}, {128, 3072, 768}, {128, 768, 3072}, {16, 768, 768},
+                               {4, 768, 768},   {1, 768, 768}};
+  std::mt19937 random(1);
+  std::normal_distribution<float> normal;
+  const auto numbers = [&](int64_t count, float spread, float middle) {
+    std::vector<uint8_t> x(static_cast<size_t>(count));
+    for (uint8_t& of : x)
+      of = static_cast<uint8_t>(
+          std::clamp(std::nearbyint(spread * normal(random) + middle), middle - 127, middle + 127));
+    return x;
+  };
+  for (const auto& [m, n, k] : shapes) {
+    const std::vector<uint8_t> a = numbers(m * k, 30, 128);
+    std::vector<uint8_t> b = numbers(k * n, 28, 128);
+    const QTiles& tiles = q_constant_tiles(b.data(), n, 1, k, n, true, m);
+    std::vector<std::byte> rows(static_cast<size_t>(m * q_row_bytes(k, tiles))),
+        panels(q_panel_bytes(k, n, tiles));
+    std::vector<float> c(static_cast<size_t>(m * n)), scales(static_cast<size_t>(n), 0.01f);
+    q_pack_rows(a.data(), k, m, k, false, false, rows.data(), tiles);
+    q_pack_panels(b.data(), n, 1, k, n, true, true, panels.data(), nullptr, tiles);
+    QFinish finish;
+    finish.kind = QFinish::Kind::kFloat;
+    finish.column_scale = scales.data();
+    finish.below_one = true;
+    finish.out = c.data();
+    finish.ldo = n;
+    const std::string name =
+        std::to_string(m) + " x " + std::to_string(n) + " x " + std::to_string(k);
+    report(name, tiles.name,
+           best_of(200, [&] { qgemm(m, n, k, rows.data(), panels.data(), finish, tiles); }),
+           2 * static_cast<double>(m * n * k));
+  }
+}
+
 struct Layer {
   const char* name;
   int64_t groups, in, out, size, kernel, stride, pad;
@@ -172,7 +211,8 @@ int main(int count, char** words) {
   std::printf("%s, peak %.1f Gflop/s\n\n", std::string(name_of(active_isa())).c_str(), peak);
   std::printf("| shape | how | ms | G/s | of the float peak |\n|---|---|---|---|---|\n");
   const std::string only = count > 1 ? words[1] : "";
-  if (only != "convolutions") products();
-  if (only != "products") convolutions();
+  if (only.empty() || only == "products") products();
+  if (only.empty() || only == "bytes") bytes();
+  if (only.empty() || only == "convolutions") convolutions();
   return 0;
 }

@@ -429,15 +429,14 @@ TOMBOLO_AVX2_INLINE void accumulate(const QTile& t, __m256i from0, __m256i from1
   const std::byte* const panel = t.b;
   const __m256i ones = _mm256_set1_epi16(1);
   [[maybe_unused]] const std::byte* next = t.next != nullptr ? t.next : t.b;
-  const auto ask = [&](const std::byte* b, int lines) TOMBOLO_AVX2 __attribute__((always_inline)) {
-    if constexpr (kR >= kLeastAsking && kR <= kMostAsking)
-      for (int i = 0; i < lines; ++i)
-        _mm_prefetch(reinterpret_cast<const char*>(b) + t.ahead + 64 * i, _MM_HINT_T1);
-  };
-  const auto share = [&](int64_t bytes) TOMBOLO_AVX2 __attribute__((always_inline)) {
-    if constexpr (kR > kMostAsking) {
-      _mm_prefetch(reinterpret_cast<const char*>(next), _MM_HINT_T1);
-      next += bytes;
+  // So many lines for each two groups: of several tiles each has half of the next panel or less.
+  const bool alone = t.next_step > 32;
+  const auto share = [&](int lines) TOMBOLO_AVX2 __attribute__((always_inline)) {
+    if constexpr (kR >= kLeastSoon) {
+      for (int i = 0; i < lines; ++i, next += 2 * t.next_step) {
+        _mm_prefetch(reinterpret_cast<const char*>(next), _MM_HINT_T1);
+        if (alone) _mm_prefetch(reinterpret_cast<const char*>(next + t.next_step), _MM_HINT_T1);
+      }
     }
   };
   // Panels of long rows are beyond the first cache, in an order that no prefetcher sees through.
@@ -450,9 +449,7 @@ TOMBOLO_AVX2_INLINE void accumulate(const QTile& t, __m256i from0, __m256i from1
   // Of two groups, or of two times two neighbours.
   const auto ask_for_two = [&](const QGroup* two, int lines) TOMBOLO_AVX2
       __attribute__((always_inline)) {
-    ask(panel + two[0].panel, lines);
-    ask(panel + two[1].panel, lines);
-    share(2 * lines * t.next_step);
+    share(lines);
     soon(two + 8, lines);
     soon(two + 9, lines);
   };
@@ -489,8 +486,7 @@ TOMBOLO_AVX2_INLINE void accumulate(const QTile& t, __m256i from0, __m256i from1
     const int64_t x = at->row;
     const std::byte* b = panel + at->panel;
     const __m256i b0 = load_bytes(b), b1 = load_bytes(b + 32);
-    ask(b, 1);
-    share(t.next_step);
+    if ((at - q.groups) % 2 == 0) share(1);
     for_rows(
         all_rows, [&](auto r) TOMBOLO_AVX2 __attribute__((always_inline)) {
           const __m256i av = group_of(rows[r] + x);

@@ -2,6 +2,7 @@
 // and rows of them.
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <iterator>
 #include <utility>
@@ -299,6 +300,24 @@ TOMBOLO_AVX2 void q_copy_less(const std::byte* from, int64_t step, int32_t rows,
   }
 }
 
+TOMBOLO_AVX2 void q_place_groups(const uint16_t* order, int64_t n, uint32_t first, QGroup* to) {
+  static_assert(sizeof(QGroup) == 8 && offsetof(QGroup, panel) == 4);
+  const __m256i begin = _mm256_set1_epi32(static_cast<int32_t>(first));
+  int64_t i = 0;
+  for (; i + 8 <= n; i += 8) {
+    const auto* from = reinterpret_cast<const __m128i*>(order + i);
+    const __m256i group = _mm256_cvtepu16_epi32(_mm_loadu_si128(from));
+    const __m256i row = _mm256_add_epi32(_mm256_slli_epi32(group, 2), begin);
+    const __m256i panel = _mm256_slli_epi32(group, 6);
+    const __m256i low = _mm256_unpacklo_epi32(row, panel);  // of groups 0, 1, 4 and 5
+    const __m256i high = _mm256_unpackhi_epi32(row, panel);
+    auto* out = reinterpret_cast<__m256i*>(to + i);
+    _mm256_storeu_si256(out, _mm256_permute2x128_si256(low, high, 0x20));
+    _mm256_storeu_si256(out + 1, _mm256_permute2x128_si256(low, high, 0x31));
+  }
+  for (; i < n; ++i) to[i] = {order[i] * 4u + first, order[i] * 64u};
+}
+
 }  // namespace tombolo
 
 #else
@@ -310,6 +329,7 @@ void q_widen_group(const std::byte*, std::byte*) {}
 int64_t q_count_above(const uint8_t*, int64_t, uint8_t) { return 0; }
 void q_range_of_groups(const std::byte*, int64_t, int32_t, int64_t, uint8_t*, uint8_t*) {}
 void q_copy_less(const std::byte*, int64_t, int32_t, int64_t, uint8_t, std::byte*, int64_t) {}
+void q_place_groups(const uint16_t*, int64_t, uint32_t, QGroup*) {}
 }  // namespace tombolo
 
 #endif

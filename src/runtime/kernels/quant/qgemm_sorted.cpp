@@ -192,14 +192,8 @@ void SortedRows::place(size_t which) {
   if (which < kCaps && product_.stretches() > 1) {
     for (int64_t i = 0; i < listed; ++i) groups[i] = {product_.place(order[i]), 64u * order[i]};
   } else {
-    // A product of few rows does little else: both numbers by one multiplication.
-    static_assert(sizeof(QGroup) == 8 && offsetof(QGroup, panel) == 4);
-    constexpr uint64_t kSteps = 64ull << 32 | 4;
-    const uint64_t first = which < kCaps ? static_cast<uint32_t>(product_.product().offsets[0]) : 0;
-    for (int64_t i = 0; i < listed; ++i) {
-      const uint64_t group = order[i] * kSteps + first;
-      std::memcpy(groups + i, &group, sizeof(group));
-    }
+    const uint64_t first = which < kCaps ? static_cast<uint64_t>(product_.product().offsets[0]) : 0;
+    q_place_groups(order, listed, static_cast<uint32_t>(first), groups);
   }
   placed_[which] = true;
 }

@@ -28,6 +28,8 @@ int64_t q_count_above(const uint8_t* x, int64_t n, uint8_t limit);
 /// The largest and the smallest number of some rows in each group of a stretch.
 void q_range_of_groups(const std::byte* a, int64_t lda, int32_t rows, int64_t run, uint8_t* most,
                        uint8_t* least);
+/// to[i] = {order[i] * 4 + first, order[i] * 64} for i < n
+void q_place_groups(const uint16_t* order, int64_t n, uint32_t first, QGroup* to);
 /// to[r * to_step + i] = from[r * step + i] - less for i < run
 void q_copy_less(const std::byte* from, int64_t step, int32_t rows, int64_t run, uint8_t less,
                  std::byte* to, int64_t to_step);
