@@ -669,7 +669,10 @@ void q_product(const QProduct& p, const std::byte* a, int64_t a_bytes, const std
   if (count == 1 && !p.amx && !SortedProduct::serves(p) &&
       p.tiles.front().count <= tiles.most_asking && p.whole_run(p.tiles.front()) != nullptr &&
       ends.serves(width)) {
-    const int64_t work = p.tiles.front().count * width * p.run * stretches, whole = p.n / width;
+    // A panel takes as long to come as some rows to be multiplied.
+    constexpr int64_t kRowsOfAPanel = 3;
+    const int64_t rows = std::max<int64_t>(p.tiles.front().count, kRowsOfAPanel);
+    const int64_t work = rows * width * p.run * stretches, whole = p.n / width;
     parallel(panels, work > 0 ? kWorth / work + 1 : panels, [&](int64_t begin, int64_t end) {
       if (const int64_t last = std::min(end, whole); last > begin)
         few_rows(task, b + begin * step, step, last - begin, begin * width, ends);
