@@ -200,26 +200,20 @@ struct NibbleRow {
   }
 };
 
-/// The next panel, line by line: one that the first cache holds beside this one comes there.
+/// The next panel, line by line, to the second cache: where the first has 32 KiB, the panels of
+/// 12 KiB that came there pushed each other out.
 class NextPanel {
  public:
   TOMBOLO_AVX2_INLINE explicit NextPanel(const QTile& t)
-      : at_(t.next != nullptr ? t.next : t.b),
-        step_(t.next_step),
-        near_(t.stretches * t.stretch_bytes <= 16384) {}
+      : at_(t.next != nullptr ? t.next : t.b), step_(t.next_step) {}
   TOMBOLO_AVX2_INLINE void ask(int lines) {
-    for (int i = 0; i < lines; ++i, at_ += step_) {
-      if (near_)
-        _mm_prefetch(reinterpret_cast<const char*>(at_), _MM_HINT_T0);
-      else
-        _mm_prefetch(reinterpret_cast<const char*>(at_), _MM_HINT_T1);
-    }
+    for (int i = 0; i < lines; ++i, at_ += step_)
+      _mm_prefetch(reinterpret_cast<const char*>(at_), _MM_HINT_T1);
   }
 
  private:
   const std::byte* at_;
   int64_t step_;
-  bool near_;
 };
 
 /// Sums of products of upper and lower bits, for kNibbleGroups groups at most.
