@@ -63,21 +63,26 @@ struct PixelPlace {
 
 /// Results of the sums [output][vector]. Not inlined: what it needs would take the registers of
 /// sums.
+template <int kO, int kV>
 HWY_NOINLINE void finish_places(const PixelSums& t, const PixelPlace* places,
-                                const float* HWY_RESTRICT sums, int outputs, int vectors) {
+                                const float* HWY_RESTRICT sums) {
   const PixelLanes f;
   const auto lanes = static_cast<int64_t>(hn::Lanes(f));
   const auto lo = hn::Set(f, t.lo), hi = hn::Set(f, t.hi);
+  const float *const biases = t.bias, *init = t.init;
+  const int64_t plane = t.plane;
+  const bool clamp = t.clamp;
   bool whole = true;
-  for (int v = 0; v < vectors; ++v) whole = whole && places[v].count == lanes;
-  for (int o = 0; o < outputs; ++o) {
-    const auto bias = t.bias != nullptr ? hn::Set(f, t.bias[o]) : hn::Zero(f);
-    float* const y = t.y + o * t.plane;
-    for (int v = 0; v < vectors; ++v, sums += lanes) {
-      auto s = hn::Add(hn::Load(f, sums), bias);
+  for (int v = 0; v < kV; ++v) whole = whole && places[v].count == lanes;
+  float* y = t.y;
+  for (int o = 0; o < kO; ++o, y += plane, sums += kV * lanes) {
+    const auto bias = biases != nullptr ? hn::Set(f, biases[o]) : hn::Zero(f);
+#pragma GCC unroll 8
+    for (int v = 0; v < kV; ++v) {
+      auto s = hn::Add(hn::Load(f, sums + v * lanes), bias);
       const int64_t at = places[v].out, count = places[v].count;
-      if (t.init != nullptr) s = hn::Add(s, load_n(f, t.init + o * t.plane + at, count));
-      if (t.clamp) s = min_of(hi, max_of(lo, s));
+      if (init != nullptr) s = hn::Add(s, load_n(f, init + o * plane + at, count));
+      if (clamp) s = min_of(hi, max_of(lo, s));
       if (whole)
         hn::StoreU(s, f, y + at);
       else
@@ -122,7 +127,7 @@ HWY_INLINE void sum_places(const PixelSums& t, const PixelPlace* places) {
   for (int o = 0; o < kO; ++o)
 #pragma GCC unroll 8
     for (int v = 0; v < kV; ++v) hn::Store(sum[o][v], f, sums + (o * kV + v) * lanes);
-  finish_places(t, places, sums, kO, kV);
+  finish_places<kO, kV>(t, places, sums);
 }
 
 #if HWY_TARGET <= HWY_AVX3 || HWY_ARCH_ARM  // 32 registers
