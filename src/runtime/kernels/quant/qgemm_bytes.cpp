@@ -85,7 +85,7 @@ TOMBOLO_AVX2_INLINE void add_pairs(__m256i& sum, __m256i a, const std::byte* b) 
 }
 
 constexpr int kLeastAsking = 2, kMostAsking = 4;
-constexpr int kLeastSoon = 3;
+constexpr int kLeastSoon = 3;  ///< rows of a sorted tile that asks for what comes next
 
 /// each(r) for r < kR, as constants from the start: gcc unrolls loops after it has decided which
 /// sums live in registers.

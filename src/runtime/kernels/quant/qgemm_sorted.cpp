@@ -192,7 +192,7 @@ void SortedRows::place(size_t which) {
   if (which < kCaps && product_.stretches() > 1) {
     for (int64_t i = 0; i < listed; ++i) groups[i] = {product_.place(order[i]), 64u * order[i]};
   } else {
-    const uint64_t first = which < kCaps ? static_cast<uint64_t>(product_.product().offsets[0]) : 0;
+    const int64_t first = which < kCaps ? product_.product().offsets[0] : 0;
     q_place_groups(order, listed, static_cast<uint32_t>(first), groups);
   }
   placed_[which] = true;
