@@ -49,6 +49,10 @@ void report(const std::string& name, const char* how, double seconds, double ope
               rate, 100 * rate / peak);
 }
 
+std::string name_of_shape(int64_t m, int64_t n, int64_t k) {
+  return std::to_string(m) + " x " + std::to_string(n) + " x " + std::to_string(k);
+}
+
 /// A tile whose operands stay in the first cache does little but multiply and add.
 double measure_peak() {
   const GemmTiles& tiles = gemm_tiles();
@@ -79,8 +83,7 @@ void products() {
     std::vector<float> a(static_cast<size_t>(m * k), 1), b(static_cast<size_t>(k * n), 1),
         c(static_cast<size_t>(m * n)), packed(static_cast<size_t>(packed_b_floats(k, n)));
     pack_b(b.data(), n, 1, k, n, 1, packed.data());
-    const std::string name =
-        std::to_string(m) + " x " + std::to_string(n) + " x " + std::to_string(k);
+    const std::string name = name_of_shape(m, n, k);
     const double operations = 2 * static_cast<double>(m * n * k);
     report(name, "float",
            best_of(10, [&] { gemm(m, n, k, a.data(), k, packed.data(), c.data(), n, {}); }),
@@ -145,8 +148,7 @@ void bytes() {
     finish.below_one = true;
     finish.out = c.data();
     finish.ldo = n;
-    const std::string name =
-        std::to_string(m) + " x " + std::to_string(n) + " x " + std::to_string(k);
+    const std::string name = name_of_shape(m, n, k);
     report(name, tiles.name,
            best_of(200, [&] { qgemm(m, n, k, rows.data(), panels.data(), finish, tiles); }),
            2 * static_cast<double>(m * n * k));

@@ -69,6 +69,7 @@ HWY_NOINLINE void finish_places(const PixelSums& t, const PixelPlace* places,
   const PixelLanes f;
   const auto lanes = static_cast<int64_t>(hn::Lanes(f));
   const auto lo = hn::Set(f, t.lo), hi = hn::Set(f, t.hi);
+  // Read once: a store of a vector may change what `t` holds, as far as a compiler knows.
   const float *const biases = t.bias, *init = t.init;
   const int64_t plane = t.plane;
   const bool clamp = t.clamp;

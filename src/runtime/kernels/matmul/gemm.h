@@ -117,7 +117,7 @@ inline constexpr int kThreadRooms = 7;  ///< slots
 /// more some are slower than the others (they share a core, or their machine with others): there
 /// are several pieces for each.
 inline constexpr int64_t kFewThreads = 2;
-/// Products of floats that are worth a thread's turn.
+/// Products of floats, or of floats by codes, that are worth a thread's turn.
 inline constexpr int64_t kWorthATurn = 200'000;
 /// Into how many blocks `rows` rows are cut, `blocks` or more: where threads would share few pieces
 /// (`each` of a block), or few threads not as many each, blocks are smaller, down to `least` rows.

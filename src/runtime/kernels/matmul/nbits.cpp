@@ -527,7 +527,7 @@ bool rows_by_parts(const NbitsShape& s, int64_t m, const float* a, const std::by
     }
   });
   if (!fine) return false;
-  parallel(panels, std::max<int64_t>(1, 200'000 / (padded * width * m)),
+  parallel(panels, std::max<int64_t>(1, kWorthATurn / (padded * width * m)),
            [&](int64_t begin, int64_t end) {
              float sums[kParts == 1 ? 1 : kNbitsRows * 2 * kMostPanel];
              for (int64_t p = begin, count = 1; p < end; p += count) {

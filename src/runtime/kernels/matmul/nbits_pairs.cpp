@@ -178,7 +178,7 @@ bool nbits_gemm_pairs(const NbitsShape& s, int64_t m, const float* a, const std:
     }
   });
   if (!fine) return false;
-  parallel(panels, std::max<int64_t>(1, 200'000 / (blocks * s.block * width * m)),
+  parallel(panels, std::max<int64_t>(1, kWorthATurn / (blocks * s.block * width * m)),
            [&](int64_t begin, int64_t end) {
              auto* const run = TOMBOLO_TARGET(void(const PairsTask&), panel_pairs).get();
              for (int64_t p = begin; p < end; ++p)

@@ -85,7 +85,6 @@ TOMBOLO_AVX2_INLINE void add_pairs(__m256i& sum, __m256i a, const std::byte* b) 
 }
 
 constexpr int kLeastAsking = 2, kMostAsking = 4;
-constexpr int kLeastSoon = 3;  ///< rows of a sorted tile that asks for what comes next
 
 /// each(r) for r < kR, as constants from the start: gcc unrolls loops after it has decided which
 /// sums live in registers.
@@ -209,6 +208,14 @@ class NextPanel {
   TOMBOLO_AVX2_INLINE void ask(int lines) {
     for (int i = 0; i < lines; ++i, at_ += step_)
       _mm_prefetch(reinterpret_cast<const char*>(at_), _MM_HINT_T1);
+  }
+  /// For two groups each: tiles that share the panel have one line for both, or less.
+  TOMBOLO_AVX2_INLINE void ask_for_twos(int count) {
+    const bool alone = step_ > 32;
+    for (int i = 0; i < count; ++i, at_ += 2 * step_) {
+      _mm_prefetch(reinterpret_cast<const char*>(at_), _MM_HINT_T1);
+      if (alone) _mm_prefetch(reinterpret_cast<const char*>(at_ + step_), _MM_HINT_T1);
+    }
   }
 
  private:
@@ -422,28 +429,17 @@ TOMBOLO_AVX2_INLINE void accumulate(const QTile& t, __m256i from0, __m256i from1
   const QGroup* at = q.groups;
   const std::byte* const panel = t.b;
   const __m256i ones = _mm256_set1_epi16(1);
-  [[maybe_unused]] const std::byte* next = t.next != nullptr ? t.next : t.b;
-  // So many lines for each two groups: of several tiles each has half of the next panel or less.
-  const bool alone = t.next_step > 32;
-  const auto share = [&](int lines) TOMBOLO_AVX2 __attribute__((always_inline)) {
-    if constexpr (kR >= kLeastSoon) {
-      for (int i = 0; i < lines; ++i, next += 2 * t.next_step) {
-        _mm_prefetch(reinterpret_cast<const char*>(next), _MM_HINT_T1);
-        if (alone) _mm_prefetch(reinterpret_cast<const char*>(next + t.next_step), _MM_HINT_T1);
-      }
-    }
-  };
+  NextPanel next(t);
   // Panels of long rows are beyond the first cache, in an order that no prefetcher sees through.
   const auto soon = [&](const QGroup* group, int lines) TOMBOLO_AVX2
       __attribute__((always_inline)) {
-    if constexpr (kR >= kLeastSoon)
-      for (int i = 0; i < lines; ++i)
-        _mm_prefetch(reinterpret_cast<const char*>(panel) + group->panel + 64 * i, _MM_HINT_T0);
+    for (int i = 0; i < lines; ++i)
+      _mm_prefetch(reinterpret_cast<const char*>(panel) + group->panel + 64 * i, _MM_HINT_T0);
   };
   // Of two groups, or of two times two neighbours.
   const auto ask_for_two = [&](const QGroup* two, int lines) TOMBOLO_AVX2
       __attribute__((always_inline)) {
-    share(lines);
+    next.ask_for_twos(lines);
     soon(two + 8, lines);
     soon(two + 9, lines);
   };
@@ -480,7 +476,7 @@ TOMBOLO_AVX2_INLINE void accumulate(const QTile& t, __m256i from0, __m256i from1
     const int64_t x = at->row;
     const std::byte* b = panel + at->panel;
     const __m256i b0 = load_bytes(b), b1 = load_bytes(b + 32);
-    if ((at - q.groups) % 2 == 0) share(1);
+    if ((at - q.groups) % 2 == 0) next.ask_for_twos(1);
     for_rows(
         all_rows, [&](auto r) TOMBOLO_AVX2 __attribute__((always_inline)) {
           const __m256i av = group_of(rows[r] + x);
@@ -817,8 +813,9 @@ QTiles make_byte_tiles() {
                .sorted = true,
                .name = "sorted bytes"};
   tiles.least_columns = tiles.panel;
-  tiles.least_asking = kLeastAsking;
-  tiles.most_asking = kMostAsking;
+  // None asks for QTile::ahead: the next panel is asked for line by line.
+  tiles.most_asking = kQUnsortedRows;
+  tiles.least_asking = tiles.most_asking + 1;
   tiles.shares = true;
   fill(tiles, std::make_integer_sequence<int, kQRareRows>());
   return tiles;
