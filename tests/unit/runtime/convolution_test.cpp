@@ -384,6 +384,29 @@ TEST_P(Networks, BlockedConvolutionsOfSmallImagesOfBatches) {
   set_thread_count(0);
 }
 
+// They are products of the pixels of all images by a matrix: blocks that are not full on both
+// sides, few outputs, a residual, activations that are part of the product and others.
+TEST_P(Networks, BlockedConvolutionsOfOnePixel) {
+  for (const int threads : {1, 3}) {
+    set_thread_count(threads);
+    for (const int64_t outputs : {5, 24, 90, 600}) {
+      const std::string constants =
+          constant("u", {40, 7, 3, 3}) + "," + constant("w", {outputs, 40, 1, 1}) + "," +
+          constant("b", {outputs}) + "," + constant("v", {outputs, outputs, 1, 1}) + "," +
+          constant("t", {21, outputs, 1, 1}) + ", float low = {-0.5}, float high = {1.5}";
+      for (const int64_t batch : {1, 2, 40}) {
+        const auto kernels = agree(constants,
+                                   "i = Conv <pads = [1, 1, 1, 1]> (x, u) m = GlobalAveragePool (i)"
+                                   " a = Conv (m, w, b) h = HardSwish (a) c = Conv (h, v)"
+                                   " d = Add (c, h) r = Clip (d, low, high) y = Conv (r, t)",
+                                   {{batch, 7, 6, 5}});
+        EXPECT_NE(std::find(kernels.begin(), kernels.end(), "block_conv_f32"), kernels.end());
+      }
+    }
+  }
+  set_thread_count(0);
+}
+
 // Of layers of some microseconds threads take a few pieces from image to output, or one takes all.
 TEST_P(Networks, BlockedConvolutionsOfFewTilesByThreads) {
   for (const int threads : {2, 3, 16}) {

@@ -78,7 +78,15 @@ struct BlockTiles {
 const BlockTiles& block_tiles();
 
 struct BlockConvPlan {
-  enum class Algorithm : uint8_t { kDirect, kClipped, kWinograd, kGroups, kBridged, kNarrow };
+  enum class Algorithm : uint8_t {
+    kDirect,
+    kClipped,
+    kWinograd,
+    kGroups,
+    kBridged,
+    kNarrow,
+    kProduct,  ///< of one pixel: its channels, or those of all images, by a matrix
+  };
   /// Neighbouring output pixels that one tile computes.
   struct Piece {
     int64_t in, out;  ///< of the first pixel: floats in the image, floats in a block of the output

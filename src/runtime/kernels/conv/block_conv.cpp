@@ -289,6 +289,11 @@ void plan_block_band(BlockConvPlan& plan) {
   plan.band = std::clamp<int64_t>(pieces * room / std::max<int64_t>(image, 1), 1, pieces);
 }
 
+/// Whether inputs and outputs are one pixel of all channels.
+static bool is_product(const ConvGeometry& s) {
+  return s.groups == 1 && is_flat(s) && s.in_plane() == 1;
+}
+
 int64_t block_chunk(int64_t entries, int64_t length, int64_t longest) {
   const int64_t bytes = entries * length * block_tiles().panel() * 4;
   const int64_t chunks = std::max({int64_t{1}, (bytes + near_bytes() - 1) / near_bytes(),
@@ -308,6 +313,8 @@ const char* name_of(Algorithm algorithm) {
       return "bridged";
     case Algorithm::kNarrow:
       return "narrow";
+    case Algorithm::kProduct:
+      return "product";
     default:
       return "direct";
   }
@@ -328,6 +335,11 @@ BlockConvPlan plan_block_conv(const ConvGeometry& s, bool plain, bool allow_wino
     plan.weight_floats =
         static_cast<size_t>(blocks_of(s.groups * s.out_channels) * kBlock * s.depth());
     plan.scratch_floats = bias;
+    return plan;
+  }
+  if (is_product(s)) {
+    plan.algorithm = Algorithm::kProduct;
+    plan.weight_floats = static_cast<size_t>(packed_b_floats(s.in_channels, s.out_channels));
     return plan;
   }
   if (plan_block_narrow(plan)) {
@@ -381,6 +393,8 @@ void pack_block_conv(const BlockConvPlan& plan, const float* w, float* packed) {
   }
   if (plan.algorithm == Algorithm::kBridged) return pack_block_bridged(plan, w, packed);
   if (plan.algorithm == Algorithm::kNarrow) return pack_block_narrow(plan, w, packed);
+  if (plan.algorithm == Algorithm::kProduct)
+    return pack_b(w, 1, s.in_channels, s.in_channels, s.out_channels, 1, packed);
   if (plan.algorithm == Algorithm::kGroups) {
     // [block][kernel position][input of the group][channel]
     const int64_t channels = s.groups * s.out_channels, depth = s.depth();
@@ -483,7 +497,72 @@ static const float* patch_of(const BlockConvPlan& plan, const BlockConvPlan::Pie
 
 /// An activation that is no part of the tiles takes the results of so many at once, out of the
 /// nearest cache: a call costs as much as a tenth of a tile.
-static constexpr int64_t kPiecesAtOnce = 8;
+static constexpr size_t kPiecesAtOnce = 8;
+
+/// Whether the outputs of a piece lie behind those of the one before it.
+static bool goes_on(const BlockConvPlan& plan, const BlockConvPlan::Piece& before,
+                    const BlockConvPlan::Piece& piece) {
+  return !plan.over_images && piece.out == before.out + before.rows * kBlock;
+}
+
+/// Applies an activation that is no part of the tiles to pieces that lie one behind the other.
+static void activate(const BlockConvPlan& plan, const Activation& act,
+                     std::span<const BlockConvPlan::Piece> pieces, int64_t columns, float* y,
+                     int64_t c_block) {
+  const int64_t start = pieces.front().out;
+  const int64_t n = (pieces.back().out - start) / kBlock + pieces.back().rows;
+  // A tile narrower than a block fills it up with the next one.
+  for (int64_t c = 0; c < columns; c += kBlock)
+    apply_activation(act, y + start + c / kBlock * c_block, plan.out_step, n,
+                     std::min<int64_t>(columns, kBlock));
+}
+
+/// Pieces that all see the same entries.
+static void run_like_pieces(const BlockConvPlan& plan, BlockTile t, int64_t columns,
+                            const float* image, float* y, const Activation& act, const float* bias,
+                            const float* residual, std::span<const BlockConvPlan::Piece> pieces) {
+  const BlockTiles& tiles = block_tiles();
+  const int vectors = columns > tiles.lanes ? 2 : 1;
+  const int64_t entries = t.entries, step = plan.step;
+  t.lo = act.alpha;
+  t.hi = act.beta;
+  t.length = plan.length;
+  t.rest_length = plan.rest_length;
+  t.bias = bias;
+  const bool adds = residual != nullptr;
+  for (int64_t e = 0; e == 0 || e < entries; e += plan.chunk) {
+    const int64_t end = std::min(entries, e + plan.chunk);
+    const int64_t size = (end - e) * plan.length * columns;
+    const int64_t part = (end - e) * plan.length * t.ahead;  // of the weights that come next
+    const bool sums = e > 0;
+    t.entries = end - e;
+    t.rest = end == entries ? plan.rest : 0;
+    t.clamp = end == entries && act.kind == Activation::Kind::kClamp;
+    const float* const next = t.b + size;
+    const bool activates = end == entries && !act.tiled();
+    int64_t line = 0;
+    size_t raw = 0;  // from this piece on the activation is still to come
+    for (size_t p = 0; p < pieces.size(); ++p) {
+      const BlockConvPlan::Piece& piece = pieces[p];
+      t.a = image + piece.in;
+      t.jump = piece.jump;
+      t.c = y + piece.out;
+      t.next = line < size ? next + line : nullptr;
+      line += part;
+      t.init = sums ? t.c : adds ? residual + piece.out : nullptr;
+      tiles.get(step, piece.jump, piece.rows, vectors)(t);
+      if (!activates) continue;
+      if (p + 1 < pieces.size() && p + 1 < raw + kPiecesAtOnce &&
+          goes_on(plan, piece, pieces[p + 1]))
+        continue;
+      activate(plan, act, pieces.subspan(raw, p + 1 - raw), columns, y, t.c_block);
+      raw = p + 1;
+    }
+    t.offsets += end - e;
+    t.b = next;
+    t.bias = nullptr;
+  }
+}
 
 void run_block_panel(const BlockConvPlan& plan, BlockTile t, int64_t columns, const float* image,
                      float* y, const ConvEpilogue& epilogue, const float* bias,
@@ -497,6 +576,8 @@ void run_block_panel(const BlockConvPlan& plan, BlockTile t, int64_t columns, co
   const float* const weights = t.b;
   if (tiles.lanes < kBlock)
     t.ahead = std::clamp(columns / std::max<int64_t>(1, count), kBlock / 4, kBlock);
+  if (!plan.patched && plan.row_entries == 0)
+    return run_like_pieces(plan, t, columns, image, y, act, bias, residual, pieces);
   const int64_t row = plan.row_entries, all = plan.shape.kernel[1];
   // Pieces are where they would be in an image with a border.
   const int64_t before =
@@ -563,15 +644,13 @@ void run_block_panel(const BlockConvPlan& plan, BlockTile t, int64_t columns, co
         raw = p + 1;
         continue;
       }
-      const int64_t floats = piece.rows * kBlock, start = pieces[static_cast<size_t>(raw)].out;
-      if (!plan.over_images && p + 1 < count && p + 1 < raw + kPiecesAtOnce) {
+      if (p + 1 < count && p + 1 < raw + static_cast<int64_t>(kPiecesAtOnce)) {
         const BlockConvPlan::Piece& next = pieces[static_cast<size_t>(p + 1)];
-        if (next.out == piece.out + floats && completes(next)) continue;
+        if (goes_on(plan, piece, next) && completes(next)) continue;
       }
-      // A tile narrower than a block fills it up with the next one.
-      const int64_t n = piece.out + floats - start, width = std::min<int64_t>(columns, kBlock);
-      for (int64_t c = 0; c < columns; c += kBlock)
-        apply_activation(act, y + start + c / kBlock * t.c_block, plan.out_step, n / kBlock, width);
+      activate(plan, act,
+               pieces.subspan(static_cast<size_t>(raw), static_cast<size_t>(p + 1 - raw)), columns,
+               y, t.c_block);
       raw = p + 1;
     }
   }
@@ -650,6 +729,30 @@ void run_block_direct(const BlockConvPlan& plan, const float* x, const float* pa
   });
 }
 
+/// The channels of a pixel lie side by side, in blocks or not.
+void run_product(const BlockConvPlan& plan, const float* x, const float* packed, float* y,
+                 const ConvEpilogue& given) {
+  const ConvGeometry& s = plan.shape;
+  const int64_t step = plan.plain ? s.in_channels : blocks_of(s.in_channels) * kBlock;
+  const int64_t out_step = plan.plain_output ? s.out_channels : blocks_of(s.out_channels) * kBlock;
+  GemmEpilogue epilogue{.col_bias = given.bias, .init = given.residual, .ldi = out_step};
+  const Activation& act = given.activation;
+  const BlockPost post{[](const void* argument, float* c, int64_t ldc, int64_t, int64_t rows,
+                          int64_t, int64_t columns) {
+                         apply_activation(*static_cast<const Activation*>(argument), c, ldc, rows,
+                                          columns);
+                       },
+                       &act};
+  if (act.kind == Activation::Kind::kClamp) {
+    epilogue.clamp = true;
+    epilogue.lo = act.alpha;
+    epilogue.hi = act.beta;
+  } else if (!act.tiled()) {
+    epilogue.post = &post;
+  }
+  gemm(s.batch, s.out_channels, s.in_channels, x, step, packed, y, out_step, epilogue);
+}
+
 }  // namespace
 
 const float* whole_blocks(const float* bias, int64_t channels, float* room) {
@@ -662,6 +765,7 @@ const float* whole_blocks(const float* bias, int64_t channels, float* room) {
 
 void run_block_conv(const BlockConvPlan& plan, const float* x, const float* packed, float* y,
                     const ConvEpilogue& given, float* scratch) {
+  if (plan.algorithm == Algorithm::kProduct) return run_product(plan, x, packed, y, given);
   const ConvGeometry& s = plan.shape;
   ConvEpilogue epilogue = given;
   const int64_t channels = s.groups * s.out_channels;
@@ -681,6 +785,8 @@ void run_block_conv(const BlockConvPlan& plan, const float* x, const float* pack
       return run_block_bridged(plan, x, packed, y, epilogue, scratch);
     case Algorithm::kNarrow:
       return run_block_narrow(plan, x, packed, y, epilogue);
+    case Algorithm::kProduct:
+      break;  // above
   }
 }
 

@@ -35,15 +35,43 @@ inline constexpr int kRows = 6;
 inline constexpr int kSingleRows = std::min(2 * kRows, kMaxBlockRows);
 inline constexpr int kLanes = static_cast<int>(HWY_LANES(float)) < 16 ? HWY_LANES(float) : 16;
 
+// One pixel is through with its weights as fast as they come: they are asked for early.
+template <int kR>
+inline constexpr int64_t kAhead = kR == 1 ? 128 : 16;
+
+/// Of one input its products with kR pixels, whose second half lies somewhere else.
+template <int kR, int kV>
+HWY_INLINE void add_input(V (&acc)[kR][kV], const float* a, const float* second, int64_t step,
+                          const float* b) {
+  const F f;
+  constexpr int kHalf = kR / 2;
+  V bv[kV];
+#pragma GCC unroll 2
+  for (int v = 0; v < kV; ++v) bv[v] = hn::LoadU(f, b + v * kLanes);
+#pragma GCC unroll 16
+  for (int r = 0; r < kR; ++r) {
+    const V av = hn::Set(f, r < kHalf ? a[r * step] : second[(r - kHalf) * step]);
+#pragma GCC unroll 2
+    for (int v = 0; v < kV; ++v) add_product(acc[r][v], av, bv[v]);
+  }
+}
+
+/// Of vectors narrower than a block: every second line of four inputs' weights that are needed a
+/// little later, as lines come in pairs, and of what is needed soon.
+template <int kR, int kV>
+HWY_INLINE void ask_ahead(const float* b, const float*& next, int64_t ahead) {
+  __builtin_prefetch(b + kAhead<kR> * kV * kLanes);
+  if (kV * kLanes >= 16) __builtin_prefetch(b + (kAhead<kR> + 2) * kV * kLanes);
+  __builtin_prefetch(next, 0, 2);
+  __builtin_prefetch(next + 2 * ahead, 0, 2);
+  next += 4 * ahead;
+}
+
 /// Sums over `entries` entries of `length` inputs.
 template <int kR, int kV, int64_t kStep>
 HWY_INLINE const float* add_entries(V (&acc)[kR][kV], const BlockTile& t, const int64_t* offsets,
                                     int64_t entries, int64_t length, const float* HWY_RESTRICT b,
                                     const float*& next) {
-  const F f;
-  constexpr int kHalf = kR / 2;
-  // One pixel is through with its weights as fast as they come: they are asked for early.
-  constexpr int64_t kAhead = kR == 1 ? 128 : 16;
   const int64_t step = kStep != 0 ? kStep : t.step;
   const int64_t jump = t.jump;
   // A constant where it is always the same: one more register took an eighth of the speed there.
@@ -52,26 +80,14 @@ HWY_INLINE const float* add_entries(V (&acc)[kR][kV], const BlockTile& t, const 
     const float* HWY_RESTRICT a = t.a + offsets[e];
     const float* HWY_RESTRICT second = a + jump;
     const auto one = [&](int s) HWY_ATTR __attribute__((always_inline)) {
-      V bv[kV];
-#pragma GCC unroll 2
-      for (int v = 0; v < kV; ++v) bv[v] = hn::LoadU(f, b + (s * kV + v) * kLanes);
-#pragma GCC unroll 16
-      for (int r = 0; r < kR; ++r) {
-        const V av = hn::Set(f, r < kHalf ? a[r * step + s] : second[(r - kHalf) * step + s]);
-#pragma GCC unroll 2
-        for (int v = 0; v < kV; ++v) add_product(acc[r][v], av, bv[v]);
-      }
+      add_input<kR, kV>(acc, a + s, second + s, step, b + s * kV * kLanes);
     };
     int64_t i = 0;
     // Sixteen registers do with few sums a step, so what surrounds them counts: four steps at a
-    // time, and every second line is asked for, as lines come in pairs.
+    // time.
     if constexpr (kLanes < 16 && kR > 2)
       for (; i + 4 <= length; i += 4) {
-        __builtin_prefetch(b + kAhead * kV * kLanes);
-        if (kV * kLanes >= 16) __builtin_prefetch(b + (kAhead + 2) * kV * kLanes);
-        __builtin_prefetch(next, 0, 2);
-        __builtin_prefetch(next + 2 * ahead, 0, 2);
-        next += 4 * ahead;
+        ask_ahead<kR, kV>(b, next, ahead);
 #pragma GCC unroll 4
         for (int s = 0; s < 4; ++s) one(s);
         a += 4;
@@ -89,8 +105,8 @@ HWY_INLINE const float* add_entries(V (&acc)[kR][kV], const BlockTile& t, const 
     }
     for (; i < length; ++i) {
       if constexpr (kLanes >= 16 || kR <= 2) {
-        __builtin_prefetch(b + kAhead * kV * kLanes);
-        if (kV * kLanes > 16) __builtin_prefetch(b + kAhead * kV * kLanes + 16);
+        __builtin_prefetch(b + kAhead<kR> * kV * kLanes);
+        if (kV * kLanes > 16) __builtin_prefetch(b + kAhead<kR> * kV * kLanes + 16);
         __builtin_prefetch(next, 0, 2);
         next += ahead;
       }
@@ -239,36 +255,32 @@ void fill_summed(BlockTiles& tiles, std::integer_sequence<int, kR...>) {
 
 /// kSkips: the second half of the pixels goes somewhere else. Asking t.c_skip of all tiles would
 /// cost networks of small ones a hundredth.
-template <int kR, int kV, int64_t kStep, bool kSkips = false>
-void tile(const BlockTile& t) {
-  const F f;
-  V acc[kR][kV];
-#pragma GCC unroll 16
-  for (int r = 0; r < kR; ++r)
-#pragma GCC unroll 2
-    for (int v = 0; v < kV; ++v) acc[r][v] = hn::Zero(f);
-  const auto at = [&](int r, int v) {
-    return r * t.c_step + (!kSkips || r < kR / 2 ? 0 : t.c_skip) + v * kLanes / kBlock * t.c_block +
-           v * kLanes % kBlock;
-  };
-  // What is written in the end comes nearer meanwhile. With AVX-512 asking took MobileNets a
-  // fiftieth.
+template <int kR, int kV, bool kSkips>
+HWY_INLINE int64_t place(const BlockTile& t, int r, int v) {
+  return r * t.c_step + (!kSkips || r < kR / 2 ? 0 : t.c_skip) + v * kLanes / kBlock * t.c_block +
+         v * kLanes % kBlock;
+}
+
+/// What is written in the end, and what is added, comes nearer meanwhile.
+template <int kR, int kV, bool kSkips>
+HWY_INLINE void ask_for_results(const BlockTile& t) {
+  // With AVX-512 asking took MobileNets a fiftieth.
   if (kLanes < 16)
 #pragma GCC unroll 16
-    for (int r = 0; r < kR; ++r) __builtin_prefetch(t.c + at(r, 0), 1);
+    for (int r = 0; r < kR; ++r) __builtin_prefetch(t.c + place<kR, kV, kSkips>(t, r, 0), 1);
   if (t.init != nullptr && t.init != t.c)
 #pragma GCC unroll 16
     for (int r = 0; r < kR; ++r)
 #pragma GCC unroll 2
-      for (int v = 0; v < kV; v += kLanes == 16 ? 1 : 2) __builtin_prefetch(t.init + at(r, v));
-  if constexpr (kStep == 1 || kStep == 2) {
-    add_plain_entries<kR, kV, kStep>(acc, t);
-  } else {
-    const float* next = t.next != nullptr ? t.next : t.b;
-    const float* b = add_entries<kR, kV, kStep>(acc, t, t.offsets, t.entries, t.length, t.b, next);
-    if (t.rest > 0)
-      add_entries<kR, kV, kStep>(acc, t, t.offsets + t.entries, t.rest, t.rest_length, b, next);
-  }
+      for (int v = 0; v < kV; v += kLanes == 16 ? 1 : 2)
+        __builtin_prefetch(t.init + place<kR, kV, kSkips>(t, r, v));
+}
+
+/// Sums to results.
+template <int kR, int kV, bool kSkips>
+HWY_INLINE void finish(V (&acc)[kR][kV], const BlockTile& t) {
+  const F f;
+  const auto at = [&](int r, int v) HWY_ATTR { return place<kR, kV, kSkips>(t, r, v); };
   // Not begun with: every product would be rounded to the digits of the two (MobileNet v3 had 1.3
   // times the error).
   if (t.bias != nullptr) {
@@ -304,6 +316,79 @@ void tile(const BlockTile& t) {
   for (int r = 0; r < kR; ++r)
 #pragma GCC unroll 2
     for (int v = 0; v < kV; ++v) hn::StoreU(acc[r][v], f, t.c + at(r, v));
+}
+
+template <int kR, int kV, int64_t kStep, bool kSkips>
+HWY_INLINE void any_tile(const BlockTile& t) {
+  const F f;
+  V acc[kR][kV];
+#pragma GCC unroll 16
+  for (int r = 0; r < kR; ++r)
+#pragma GCC unroll 2
+    for (int v = 0; v < kV; ++v) acc[r][v] = hn::Zero(f);
+  ask_for_results<kR, kV, kSkips>(t);
+  if constexpr (kStep == 1 || kStep == 2) {
+    add_plain_entries<kR, kV, kStep>(acc, t);
+  } else {
+    const float* next = t.next != nullptr ? t.next : t.b;
+    const float* b = add_entries<kR, kV, kStep>(acc, t, t.offsets, t.entries, t.length, t.b, next);
+    if (t.rest > 0)
+      add_entries<kR, kV, kStep>(acc, t, t.offsets + t.entries, t.rest, t.rest_length, b, next);
+  }
+  finish<kR, kV, kSkips>(acc, t);
+}
+
+/// Not part of others, whose frame it would make larger.
+template <int kR, int kV, int64_t kStep, bool kSkips>
+HWY_NOINLINE void other_tile(const BlockTile& t) {
+  any_tile<kR, kV, kStep, kSkips>(t);
+}
+
+/// Entries of whole blocks, and a rest of fours. Tiles of few blocks feel every instruction around
+/// their products.
+template <int kR, int kV, int64_t kStep, bool kSkips>
+HWY_INLINE void tile_by_fours(const BlockTile& t) {
+  const F f;
+  V acc[kR][kV];
+#pragma GCC unroll 16
+  for (int r = 0; r < kR; ++r)
+#pragma GCC unroll 2
+    for (int v = 0; v < kV; ++v) acc[r][v] = hn::Zero(f);
+  ask_for_results<kR, kV, kSkips>(t);
+  const float* next = t.next != nullptr ? t.next : t.b;
+  const float* HWY_RESTRICT b = t.b;
+  const int64_t jump = t.jump, ahead = t.ahead;
+  const int64_t* offset = t.offsets;
+  const auto add = [&](int64_t entries, int64_t length) HWY_ATTR __attribute__((always_inline)) {
+    for (const int64_t* const end = offset + entries; offset != end; ++offset) {
+      const float* HWY_RESTRICT a = t.a + *offset;
+      const float* HWY_RESTRICT second = a + jump;
+#pragma GCC unroll 1
+      for (int64_t i = 0; i < length; i += 4) {
+        ask_ahead<kR, kV>(b, next, ahead);
+#pragma GCC unroll 4
+        for (int s = 0; s < 4; ++s)
+          add_input<kR, kV>(acc, a + s, second + s, kStep, b + s * kV * kLanes);
+        a += 4;
+        second += 4;
+        b += 4 * kV * kLanes;
+      }
+    }
+  };
+  add(t.entries, kBlock);
+  if (t.rest > 0) add(t.rest, t.rest_length);
+  finish<kR, kV, kSkips>(acc, t);
+}
+
+template <int kR, int kV, int64_t kStep, bool kSkips = false>
+void tile(const BlockTile& t) {
+  if constexpr (kLanes < 16 && kR > 2 && kStep >= kBlock) {
+    if (t.length == kBlock && (t.rest == 0 || t.rest_length % 4 == 0))
+      return tile_by_fours<kR, kV, kStep, kSkips>(t);
+    other_tile<kR, kV, kStep, kSkips>(t);
+  } else {
+    any_tile<kR, kV, kStep, kSkips>(t);
+  }
 }
 
 template <int kV, int... kR>

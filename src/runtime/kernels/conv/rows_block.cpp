@@ -135,7 +135,8 @@ bool supports_block_conv(const KernelQuery& query) {
 bool leaves_to_digits(const BlockConvPlan& plan) {
   using Algorithm = BlockConvPlan::Algorithm;
   constexpr int64_t kFewTiles = 16, kManyTiles = 256;
-  if (plan.algorithm != Algorithm::kWinograd) return plan.algorithm == Algorithm::kDirect;
+  if (plan.algorithm != Algorithm::kWinograd)
+    return plan.algorithm == Algorithm::kDirect || plan.algorithm == Algorithm::kProduct;
   if (winograd_line(plan.shape)) return true;
   const int64_t tiles = plan.tiles_y * plan.tiles_x;
   return plan.shape.kernel[1] == 3 ? tiles <= kFewTiles
