@@ -66,7 +66,8 @@ void tile(const GemmTile& t) {
             hn::Add(hn::Add(acc[r][v], more[0][r][v]), hn::Add(more[1][r][v], more[2][r][v]));
   }
   constexpr bool kTwice = kR >= 8;
-  constexpr int kSteps = kPacked && !kTwice && kR > 2 ? 4 : 1;  ///< of k at a time
+  /// Of k at a time.
+  constexpr int kSteps = (kPacked || HWY_LANES(float) < 16) && !kTwice && kR > 2 ? 4 : 1;
   const auto* next = t.next != nullptr
                          ? t.next
                          : reinterpret_cast<const float*>(b + (kTwice ? kFar : kBetween) * ldb);
@@ -86,10 +87,12 @@ void tile(const GemmTile& t) {
         __builtin_prefetch(next + also, 0, 2);
         next += 4 * next_step;
 #pragma GCC unroll 4
-        for (int s = 0; s < 4; ++s, a.advance(), b += ldb) {
-          step<kR, kV, kPacked, kFormat, kWidens>(acc, a, b, widened);
+        for (int s = 0; s < 4; ++s, b += ldb) {
+          step<kR, kV, kPacked, kFormat, kWidens>(acc, a, b, widened, kPacked ? 0 : s);
+          if constexpr (kPacked) a.advance();
           if constexpr (kWidens) widened += kV * HWY_LANES(float);
         }
+        if constexpr (!kPacked) a.advance(4);
       }
     }
     for (; i < part; ++i) {
