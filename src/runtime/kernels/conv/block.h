@@ -95,6 +95,7 @@ struct BlockConvPlan {
     uint64_t taps = 0;         ///< kClipped: positions of the kernel inside the image, as bits
     int above = 0, below = 0;  ///< kDirect: rows of the kernel that only see padding
     bool edge = false;         ///< patched: it sees padding
+    bool cut() const { return above + below > 0; }
   };
   ConvGeometry shape;
   Algorithm algorithm = Algorithm::kDirect;

@@ -44,13 +44,11 @@ int64_t plain_products(const ConvGeometry& s) {
 }
 
 /// In how many multiplications a transformed weight arrives: measured with layers of 64 to 512
-/// channels of 3 x 3 to 8 x 8 pixels, which wait for little else. Those that a shared cache keeps
+/// channels of 3 x 3 to 14 x 14 pixels, which wait for little else. Those that a shared cache keeps
 /// come twice as fast.
 int64_t weight_wait(const ConvGeometry& s) {
   constexpr int64_t kNear = 5 << 19;
-  const bool near = s.groups * winograd_matrices(s) * s.in_channels * s.out_channels * 4 <= kNear;
-  if (block_tiles().lanes < kBlock) return near ? 5 : 10;
-  return near ? 7 : 15;
+  return s.groups * winograd_matrices(s) * s.in_channels * s.out_channels * 4 <= kNear ? 7 : 15;
 }
 
 bool winograd_fits(const ConvGeometry& s) {
@@ -115,7 +113,7 @@ void leave_out_rows(BlockConvPlan& plan) {
     seen.first = std::min(seen.first, seen.last - 1);
     piece.above = static_cast<int>(seen.first);
     piece.below = static_cast<int>(s.kernel[1] - seen.last);
-    if (piece.above + piece.below > 0) plan.row_entries = s.in_channels / kBlock * s.kernel[2];
+    if (piece.cut()) plan.row_entries = s.in_channels / kBlock * s.kernel[2];
   }
 }
 
@@ -530,6 +528,10 @@ static void run_like_pieces(const BlockConvPlan& plan, BlockTile t, int64_t colu
   t.rest_length = plan.rest_length;
   t.bias = bias;
   const bool adds = residual != nullptr;
+  // Pieces are where they would be in an image with a border.
+  const int64_t border =
+      plan.patched ? plan.shape.pad[1] * plan.columns + plan.shape.pad[2] : int64_t{0};
+  const int64_t* offsets = t.offsets;
   for (int64_t e = 0; e == 0 || e < entries; e += plan.chunk) {
     const int64_t end = std::min(entries, e + plan.chunk);
     const int64_t size = (end - e) * plan.length * columns;
@@ -544,7 +546,13 @@ static void run_like_pieces(const BlockConvPlan& plan, BlockTile t, int64_t colu
     size_t raw = 0;  // from this piece on the activation is still to come
     for (size_t p = 0; p < pieces.size(); ++p) {
       const BlockConvPlan::Piece& piece = pieces[p];
-      t.a = image + piece.in;
+      if (piece.edge) {
+        t.a = patch_of(plan, piece, image);
+        t.offsets = plan.patch_offsets.data() + e;
+      } else {
+        t.a = image + (piece.in - border);
+        t.offsets = offsets;
+      }
       t.jump = piece.jump;
       t.c = y + piece.out;
       t.next = line < size ? next + line : nullptr;
@@ -558,7 +566,7 @@ static void run_like_pieces(const BlockConvPlan& plan, BlockTile t, int64_t colu
       activate(plan, act, pieces.subspan(raw, p + 1 - raw), columns, y, t.c_block);
       raw = p + 1;
     }
-    t.offsets += end - e;
+    offsets += end - e;
     t.b = next;
     t.bias = nullptr;
   }
@@ -576,12 +584,10 @@ void run_block_panel(const BlockConvPlan& plan, BlockTile t, int64_t columns, co
   const float* const weights = t.b;
   if (tiles.lanes < kBlock)
     t.ahead = std::clamp(columns / std::max<int64_t>(1, count), kBlock / 4, kBlock);
-  if (!plan.patched && plan.row_entries == 0)
+  if (plan.row_entries == 0 ||
+      std::none_of(pieces.begin(), pieces.end(), [](const auto& piece) { return piece.cut(); }))
     return run_like_pieces(plan, t, columns, image, y, act, bias, residual, pieces);
   const int64_t row = plan.row_entries, all = plan.shape.kernel[1];
-  // Pieces are where they would be in an image with a border.
-  const int64_t before =
-      plan.patched ? plan.shape.pad[1] * plan.columns + plan.shape.pad[2] : int64_t{0};
   for (int64_t e = 0; e == 0 || e < entries; e += plan.chunk) {
     const int64_t end = std::min(entries, e + plan.chunk);
     const bool ends = end == entries;
@@ -601,15 +607,14 @@ void run_block_panel(const BlockConvPlan& plan, BlockTile t, int64_t columns, co
       // Of these entries those that it sees, and whether they are its first ones.
       const int64_t low = std::clamp(piece.above * row, e, end);
       const int64_t high = piece.below == 0 ? end : std::clamp((all - piece.below) * row, low, end);
-      const bool cut = piece.above + piece.below > 0, first = piece.above * row >= e;
+      const bool cut = piece.cut(), first = piece.above * row >= e;
       const bool rests = ends && plan.rest > 0;
       if (low == high && !rests) {
         raw = p + 1;
         continue;
       }
       const bool last = completes(piece);
-      const int64_t* const sees = piece.edge ? plan.patch_offsets.data() : offsets;
-      t.a = piece.edge ? patch_of(plan, piece, image) : image + piece.in - before;
+      t.a = image + piece.in;
       t.jump = piece.jump;
       t.c = y + piece.out;
       BlockTileFn* const tile = tiles.get(plan.step, piece.jump, piece.rows, vectors);
@@ -619,7 +624,7 @@ void run_block_panel(const BlockConvPlan& plan, BlockTile t, int64_t columns, co
       t.next = line < size ? b + size + line : nullptr;
       const auto sum = [&](int64_t begin, int64_t number, int64_t length, const float* of,
                            bool begins, bool done) {
-        t.offsets = sees + begin;
+        t.offsets = offsets + begin;
         t.entries = number;
         t.length = length;
         t.b = of;
