@@ -104,10 +104,18 @@ HWY_INLINE void sum_places(const PixelSums& t, const PixelPlace* places) {
   const float* from[kV];
 #pragma GCC unroll 8
   for (int v = 0; v < kV; ++v) from[v] = t.image + places[v].in;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
+  constexpr int kLines =
+      HWY_LANES(float) < 16 && kO >= 3 && !kAtEnd ? (kV * HWY_LANES(float) + 15) / 16 : 0;
   const float* w = t.w;
   for (int64_t k = 0; k < t.depth; ++k, w += kO) {
     const int64_t offset = t.offsets[k];
     hn::Vec<PixelLanes> x[kV];
+    // The next pixels, meanwhile: each input is a stream of its own, and few of each are read.
+    // Fewer outputs read more pixels at a time, and have no time to ask.
+    if constexpr (kLines > 0)
+      for (int line = 0; line < kLines; ++line)
+        __builtin_prefetch(from[0] + offset + kV * lanes + 16 * line);
 #pragma GCC unroll 8
     for (int v = 0; v < kV; ++v) {
       auto loaded = kAtEnd ? load_n(f, from[v] + offset, t.last - places[v].in - offset)
@@ -123,7 +131,6 @@ HWY_INLINE void sum_places(const PixelSums& t, const PixelPlace* places) {
     }
   }
   HWY_ALIGN float sums[kO * kV * HWY_LANES(float)];
-  const auto lanes = static_cast<int64_t>(hn::Lanes(f));
 #pragma GCC unroll 8
   for (int o = 0; o < kO; ++o)
 #pragma GCC unroll 8
