@@ -171,8 +171,10 @@ HWY_INLINE void finish_whole(const GemmTile& t, V (&acc)[kR][kV]) {
     });
   }
   each([&](V x, int r, int64_t at) HWY_ATTR __attribute__((always_inline)) {
-    if constexpr (kMasks)
+    if constexpr (kMasks && HWY_TARGET <= HWY_AVX3)
       hn::BlendedStore(x, masks[at == 0 ? 0 : 1], f, c + r * ldc + at);
+    else if constexpr (kMasks)
+      store_n(x, f, c + r * ldc + at, t.cols - at);
     else
       hn::StoreU(x, f, c + r * ldc + at);
     return x;
@@ -192,7 +194,7 @@ void finish_part(const GemmTile& given, const float* sums) {
 #if HWY_TARGET <= HWY_AVX2
     const auto some = hn::FirstN(f, static_cast<size_t>(left));
     const auto load = [&](const float* p) HWY_ATTR { return hn::MaskedLoad(some, f, p); };
-    const auto store = [&](V x, float* p) HWY_ATTR { hn::BlendedStore(x, some, f, p); };
+    const auto store = [&](V x, float* p) HWY_ATTR { store_n(x, f, p, left); };
 #else
     const auto load = [&](const float* p) HWY_ATTR { return load_n(f, p, left); };
     const auto store = [&](V x, float* p) HWY_ATTR { store_n(x, f, p, left); };
