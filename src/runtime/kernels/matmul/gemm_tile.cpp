@@ -199,6 +199,8 @@ void short_sums(const GemmTile& t, int64_t rows) {
   const float* const row_bias = t.row_bias;
   const float* init = t.init;
   for (int64_t r = 0; r < rows; ++r, a += lda, c += ldc) {
+    // Of the next panel, which comes after the other rows. AVX-512's is more than a line.
+    if (HWY_LANES(float) < 16) __builtin_prefetch(c + kV * lanes, 1);
     V sum[kV];
 #pragma GCC unroll 2
     for (int v = 0; v < kV; ++v) sum[v] = hn::Zero(f);
