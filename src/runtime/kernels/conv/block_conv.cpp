@@ -509,6 +509,17 @@ static void activate(const BlockConvPlan& plan, const Activation& act,
                      int64_t c_block) {
   const int64_t start = pieces.front().out;
   const int64_t n = (pieces.back().out - start) / kBlock + pieces.back().rows;
+  // Of few outputs the lanes of most pixels hold nothing: those that count go side by side.
+  if (const int64_t outputs = plan.shape.out_channels; 2 * outputs <= columns) {
+    alignas(64) float some[kPiecesAtOnce * kMaxBlockRows * kBlock / 2];
+    float* const to = y + start;
+    for (int64_t i = 0; i < n; ++i)
+      for (int64_t o = 0; o < outputs; ++o) some[i * outputs + o] = to[i * plan.out_step + o];
+    apply_activation(act, some, n * outputs);
+    for (int64_t i = 0; i < n; ++i)
+      for (int64_t o = 0; o < outputs; ++o) to[i * plan.out_step + o] = some[i * outputs + o];
+    return;
+  }
   // A tile narrower than a block fills it up with the next one.
   for (int64_t c = 0; c < columns; c += kBlock)
     apply_activation(act, y + start + c / kBlock * c_block, plan.out_step, n,
