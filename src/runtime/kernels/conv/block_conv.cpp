@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/kernels/matmul/activation_post.h"
 #include "runtime/kernels/matmul/gemm.h"
 #include "runtime/kernels/parallel.h"
 
@@ -752,20 +753,8 @@ void run_product(const BlockConvPlan& plan, const float* x, const float* packed,
   const int64_t step = plan.plain ? s.in_channels : blocks_of(s.in_channels) * kBlock;
   const int64_t out_step = plan.plain_output ? s.out_channels : blocks_of(s.out_channels) * kBlock;
   GemmEpilogue epilogue{.col_bias = given.bias, .init = given.residual, .ldi = out_step};
-  const Activation& act = given.activation;
-  const BlockPost post{[](const void* argument, float* c, int64_t ldc, int64_t, int64_t rows,
-                          int64_t, int64_t columns) {
-                         apply_activation(*static_cast<const Activation*>(argument), c, ldc, rows,
-                                          columns);
-                       },
-                       &act};
-  if (act.kind == Activation::Kind::kClamp) {
-    epilogue.clamp = true;
-    epilogue.lo = act.alpha;
-    epilogue.hi = act.beta;
-  } else if (!act.tiled()) {
-    epilogue.post = &post;
-  }
+  const ActivationPost post(given.activation);
+  post.set(epilogue);
   gemm(s.batch, s.out_channels, s.in_channels, x, step, packed, y, out_step, epilogue);
 }
 

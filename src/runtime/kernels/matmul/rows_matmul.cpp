@@ -12,6 +12,7 @@
 #include "runtime/kernels/elementwise/convert.h"
 #include "runtime/kernels/isa.h"
 #include "runtime/kernels/kernel.h"
+#include "runtime/kernels/matmul/activation_post.h"
 #include "runtime/kernels/matmul/bf16.h"
 #include "runtime/kernels/matmul/fixed26.h"
 #include "runtime/kernels/matmul/gemm.h"
@@ -441,13 +442,6 @@ void turn(const float* a, int64_t lda, int64_t rows, int64_t columns, float* out
            });
 }
 
-struct ActivationPost {
-  static void apply(const void* argument, float* c, int64_t ldc, int64_t, int64_t rows, int64_t,
-                    int64_t columns) {
-    apply_activation(*static_cast<const Activation*>(argument), c, ldc, rows, columns);
-  }
-};
-
 /// Products that take less than to prepare a tile.
 constexpr int64_t kTiny = 128;
 void tiny_product(const MatMulState& s, const float* a, int64_t lda, const float* b, float* c) {
@@ -598,14 +592,8 @@ Status run_matmul(KernelRun& run) {
   float* c = y->data<float>();
   using Addend = MatMulState::Addend;
   GemmEpilogue epilogue;
-  const BlockPost post{&ActivationPost::apply, &s.activation};
-  if (s.activation.kind == Activation::Kind::kClamp) {
-    epilogue.clamp = true;
-    epilogue.lo = s.activation.alpha;
-    epilogue.hi = s.activation.beta;
-  } else if (!s.activation.tiled()) {
-    epilogue.post = &post;
-  }
+  const ActivationPost post(s.activation);
+  post.set(epilogue);
   float* packed = bias_room;
   if (s.bias != Addend::kNone) {
     const float* bias = run.data<float>(2);
