@@ -510,8 +510,10 @@ static void activate(const BlockConvPlan& plan, const Activation& act,
                      int64_t c_block) {
   const int64_t start = pieces.front().out;
   const int64_t n = (pieces.back().out - start) / kBlock + pieces.back().rows;
-  // Of few outputs the lanes of most pixels hold nothing: those that count go side by side.
-  if (const int64_t outputs = plan.shape.out_channels; 2 * outputs <= columns) {
+  // Of few outputs the lanes of most pixels hold nothing: those that count go side by side. All
+  // groups count: a vector may have outputs of several.
+  const int64_t outputs = plan.shape.groups * plan.shape.out_channels;
+  if (2 * outputs <= columns) {
     alignas(64) float some[kPiecesAtOnce * kMaxBlockRows * kBlock / 2];
     float* const to = y + start;
     for (int64_t i = 0; i < n; ++i)
