@@ -191,14 +191,8 @@ void finish_part(const GemmTile& given, const float* sums) {
   for (int v = 0; v < kV; ++v) {
     const int64_t at = v * lanes, left = std::min(lanes, t.cols - at);
     if (left <= 0) break;
-#if HWY_TARGET <= HWY_AVX2
-    const auto some = hn::FirstN(f, static_cast<size_t>(left));
-    const auto load = [&](const float* p) HWY_ATTR { return hn::MaskedLoad(some, f, p); };
-    const auto store = [&](V x, float* p) HWY_ATTR { store_n(x, f, p, left); };
-#else
     const auto load = [&](const float* p) HWY_ATTR { return load_n(f, p, left); };
     const auto store = [&](V x, float* p) HWY_ATTR { store_n(x, f, p, left); };
-#endif
     const V columns = t.col_bias != nullptr ? load(t.col_bias + at) : hn::Zero(f);
     float* c = t.c + at;
     const float* init = t.init != nullptr ? t.init + at : nullptr;
