@@ -513,8 +513,9 @@ static void activate(const BlockConvPlan& plan, const Activation& act,
   // Of few outputs the lanes of most pixels hold nothing: those that count go side by side. All
   // groups count: a vector may have outputs of several.
   const int64_t outputs = plan.shape.groups * plan.shape.out_channels;
-  if (2 * outputs <= columns) {
-    alignas(64) float some[kPiecesAtOnce * kMaxBlockRows * kBlock / 2];
+  constexpr int64_t kFew = kBlock / 2;
+  if (outputs <= std::min(kFew, columns / 2)) {
+    alignas(64) float some[kPiecesAtOnce * kMaxBlockRows * kFew];
     float* const to = y + start;
     for (int64_t i = 0; i < n; ++i)
       for (int64_t o = 0; o < outputs; ++o) some[i * outputs + o] = to[i * plan.out_step + o];
